@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from itertools import groupby
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from boa.model.workload import Workload
@@ -25,6 +26,8 @@ _MONDAY_S = 3 * _DAY_S
 """Unix time began on a Thursday."""
 MOST_AHEAD_S: Seconds = 16 * _DAY_S
 """Two weeks and the changes of clocks in them: what has not changed by then never does."""
+_Day: TypeAlias = tuple[list[int], list[tuple[int, int]]]
+"""Seconds of Unix time, and from each of them on: the period, and until when it lasts."""
 
 
 def zone_of(name: str) -> tzinfo:
@@ -225,12 +228,36 @@ class Calendar:
 
     def _held(self, second: int) -> tuple[int, int]:
         """The period at a second of Unix time, and until which it surely lasts."""
+        begins, found = self._days.get(second // _DAY_S) or self._day(second // _DAY_S)
+        period, past = found[bisect_right(begins, second) - 1]
+        return period, min(past, second + _DAY_S)
+
+    @cached_property
+    def _days(self) -> dict[int, _Day]:
+        """By number of the day in UTC, of those that were asked about: what clocks show at a moment
+        takes longer to say than all the rest."""
+        return {}
+
+    def _day(self, number: int) -> _Day:
+        """What holds on a day, worked out for good."""
+        begins, found, at = list[int](), list[tuple[int, int]](), number * _DAY_S
+        while at < (number + 1) * _DAY_S:
+            period, past = self._spell(at)
+            begins.append(at)
+            found.append((period, past))
+            at = past
+        self._days[number] = begins, found
+        return begins, found
+
+    def _spell(self, second: int) -> tuple[int, int]:
+        """The period at a second, and when another may begin; later than in two days does not
+        matter."""
         offset = self._offset(second)
         begins, periods = self._edges
         into = (second + offset + _MONDAY_S) % _WEEK_S
         place = bisect_right(begins, into) - 1
         end = begins[place + 1] if place + 1 < len(begins) else _WEEK_S
-        past = min(second + end - into, second + _DAY_S)
+        past = min(second + end - into, second + 2 * _DAY_S)
         if self._offset(past) != offset:
             past = self._clocks_change(second, past)
         return periods[place], past
