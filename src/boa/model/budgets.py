@@ -98,12 +98,32 @@ class Budget:
 
     def scaled(self, factor: float) -> "Budget":
         """All of its money by the hour, that many times; hard caps stay, and amounts on terms."""
+        if factor == 1.0:
+            return self
         most = self.max_per_hour
-        return replace(
-            self,
-            per_hour=self.per_hour * factor,
-            max_per_hour=None if most is None else most * factor,
-            parts=tuple(part.scaled(factor) for part in self.parts),
+        return self.having(
+            self.per_hour * factor,
+            None if most is None else most * factor,
+            tuple(part.scaled(factor) for part in self.parts),
+        )
+
+    def having(
+        self, per_hour: UsdPerHour, max_per_hour: UsdPerHour | None, parts: tuple["Budget", ...]
+    ) -> "Budget":
+        """The same with other money by the hour. By hand: `dataclasses.replace` takes thrice as
+        long, and there is a new tree at every look."""
+        return Budget(
+            name=self.name,
+            per_hour=per_hour,
+            terms=self.terms,
+            max_per_hour=max_per_hour,
+            max_spend=self.max_spend,
+            lends=self.lends,
+            borrows=self.borrows,
+            parts=parts,
+            classes=self.classes,
+            users=self.users,
+            teams=self.teams,
         )
 
     @property

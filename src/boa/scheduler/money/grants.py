@@ -92,7 +92,8 @@ class Grants:
         on_terms = self.root.terms is not None and not self.by_hand
         usual = self.root.per_hour
         scaled = self.root if on_terms or not usual else self.root.scaled(budget / usual)
-        return replace(stretches.in_force(self.accounts, scaled, self.at), per_hour=budget)
+        found = stretches.in_force(self.accounts, scaled, self.at)
+        return found.having(budget, found.max_per_hour, found.parts)
 
     def ended(self, before: "Grants") -> list[tuple[str, Terms, Account]]:
         """Whose money has been used up since; no name is that of the whole."""

@@ -11,7 +11,7 @@ that boot or go.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from boa.model.budgets import Budget
@@ -129,7 +129,8 @@ def states(
 
 def effective(loans: Loans, tree: Budget, horizon_h: float) -> Budget:
     """The tree to plan with, so that shares and ceilings come out right on average."""
-    return replace(tree, parts=_fitting(_steered(loans, tree.parts, horizon_h), tree.per_hour))
+    parts = _fitting(_steered(loans, tree.parts, horizon_h), tree.per_hour)
+    return tree.having(tree.per_hour, tree.max_per_hour, parts)
 
 
 def _steered(loans: Loans, parts: tuple[Budget, ...], horizon_h: float) -> tuple[Budget, ...]:
@@ -145,7 +146,7 @@ def _steered(loans: Loans, parts: tuple[Budget, ...], horizon_h: float) -> tuple
             most = min(part.max_spend, math.inf if most is None else most)
             right = min(right, most)
         inner = _fitting(_steered(loans, part.parts, horizon_h), most if most else right)
-        found.append(replace(part, per_hour=right, max_per_hour=most, parts=inner))
+        found.append(part.having(right, most, inner))
     return tuple(found)
 
 
@@ -154,4 +155,6 @@ def _fitting(parts: tuple[Budget, ...], most: UsdPerHour) -> tuple[Budget, ...]:
     rights = sum(part.per_hour for part in parts)
     if rights <= most:
         return parts
-    return tuple(replace(part, per_hour=part.per_hour * most / rights) for part in parts)
+    return tuple(
+        part.having(part.per_hour * most / rights, part.max_per_hour, part.parts) for part in parts
+    )

@@ -157,7 +157,7 @@ def _current(had: Account | None, terms: Terms, now: Seconds, zone: tzinfo) -> A
     if had is None:
         return _opened(terms, span, now)
     if had.stretch == span.name:
-        return replace(had, ends=span.ends)
+        return had if had.ends == span.ends else replace(had, ends=span.ends)
     if terms.each == "once":  # its end was moved: what was spent was spent
         old = had.stretch.startswith("until ")
         return replace(had, stretch=span.name, ends=span.ends) if old else _opened(terms, span, now)
@@ -199,7 +199,10 @@ def _judged(
         return account  # what was kept back is for no new start
     last_s = min(LAST_S, max(account.ends - now, 0.0))
     up = account.left(terms) <= rate * last_s / SECONDS_PER_HOUR
-    return replace(account, used_up=up, used_up_of=allowed if up else 0.0)
+    used_up_of = allowed if up else 0.0
+    if (up, used_up_of) == (account.used_up, account.used_up_of):
+        return account
+    return replace(account, used_up=up, used_up_of=used_up_of)
 
 
 def in_force(accounts: Accounts, tree: Budget, now: Seconds) -> Budget:
@@ -210,12 +213,13 @@ def in_force(accounts: Accounts, tree: Budget, now: Seconds) -> Budget:
         parts = tuple(resolved(part) for part in budget.parts)
         terms, account = budget.terms, accounts.get(budget.name)
         if terms is None or account is None:
-            return replace(budget, parts=parts)
+            most = budget.max_per_hour
+            return budget.having(budget.per_hour, most, parts) if parts else budget
         pace, most = account.part_pace(terms, now), budget.max_per_hour
         if not budget.borrows:
             least = max(pace, account.least(terms))
             most = least if most is None else min(most, least)
-        return replace(budget, per_hour=pace, max_per_hour=most, parts=parts)
+        return budget.having(pace, most, parts)
 
     return resolved(tree)
 
