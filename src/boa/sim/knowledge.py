@@ -16,7 +16,6 @@ from boa.catalogue.calibration import (
 from boa.catalogue.estimate import job_class, packed_curves
 from boa.catalogue.measured_profiles import AdaptiveProfile, Profile, Profiles
 from boa.errors import InputError
-from boa.goodput.measured import smallest_rotation
 from boa.model.cluster import Shape
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType, JobClass, Workload
@@ -175,7 +174,7 @@ class Knowledge:
 
     def true_speedup(self, truth: Truth, gpu: GpuName, shape: Shape, epoch: int) -> float:
         """s̃: how many times faster than at its base width a job runs on this placement."""
-        key = (truth.name, gpu, smallest_rotation(shape))
+        key = (truth.name, gpu, shape)
         known = self._speedups.get(key)
         if known is None:
             rates = zip(truth.best_on(gpu, shape), truth.base_rates(gpu), strict=True)
