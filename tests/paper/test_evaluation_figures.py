@@ -25,6 +25,7 @@ TINY = Scale(
     trace_hours=8.0,
     every=96,
     experiment_hours=2.0,
+    rubick_hours=5.0,
     cv2s=(1.0, 20.0),
     seeds=(1,),
 )

@@ -155,8 +155,9 @@ def cuts(evidence: Evidence, setting: str) -> list[dict[str, Any]]:
     scale = evidence.scale
     if setting != "rubick":
         return [{"setting": setting, "draw": n, "hours": scale.hours} for n in scale.draws]
-    own: dict[str, Any] = {"setting": "rubick", "draw": 0}  # the artifact has but one
-    more = [{"setting": "rubick", "draw": n, "redrawn": "own"} for n in scale.draws]
+    rubick: dict[str, Any] = {"setting": "rubick", "hours": scale.rubick_hours}
+    own = {**rubick, "draw": 0}  # the artifact has but one
+    more = [{**rubick, "draw": n, "redrawn": "own"} for n in scale.draws]
     return [own, *more] if len(scale.draws) > 1 else [own]
 
 

@@ -38,6 +38,8 @@ class Scale:
     """Other traces are cut after so many hours."""
     experiment_hours: float | None = None
     """The 85-job experiment is cut after so many hours."""
+    rubick_hours: float | None = None
+    """Rubick's trace is cut after so many hours."""
     cv2s: tuple[float, ...] = (1.0, 2.65, 5.0, 10.0, 20.0)
     seeds: tuple[int, ...] = (1, 2)
     """Seeds of redrawn arrivals, per C²."""
