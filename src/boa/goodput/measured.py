@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
 from boa.goodput.simplices import SimplexTimes
-from boa.goodput.throughput import Throughput, accumulation_time, step_time
+from boa.goodput.throughput import Throughput, times_on
 from boa.goodput.timing import Curve, Times
 from boa.model.cluster import Shape
 
@@ -70,9 +68,7 @@ class FittedTimes:
     model: Throughput
 
     def times(self, shape: Shape, local_batch: int) -> Times:
-        nodes, gpus, batch = (np.float64(n) for n in (len(shape), sum(shape), local_batch))
-        step = step_time(self.model, nodes, gpus, batch)  # type: ignore[arg-type]
-        return float(step), float(accumulation_time(self.model, batch))  # type: ignore[arg-type]
+        return times_on(self.model, len(shape), sum(shape), local_batch)
 
     def published(self, shape: Shape, local_batch: int) -> Times:
         return self.times(shape, local_batch)

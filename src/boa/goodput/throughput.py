@@ -14,6 +14,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from boa.model.speedup import Floats
+from boa.units import Seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,21 @@ def step_time(model: Throughput, nodes: Floats, gpus: Floats, local_batch: Float
     """T_step: the pass that ends in a synchronisation."""
     compute = accumulation_time(model, local_batch)
     return overlapped(compute, network_time(model, nodes, gpus), model.gamma)
+
+
+def times_on(
+    model: Throughput, nodes: int, gpus: int, local_batch: float
+) -> tuple[Seconds, Seconds]:
+    """(T_step, T_acc) of one placement, number by number: as arrays of one they take ten times
+    as long, and simulations ask for thousands."""
+    compute = model.alpha_c + model.beta_c * local_batch
+    if gpus <= 1:
+        return compute, compute
+    alpha, beta = (model.alpha_n, model.beta_n) if nodes > 1 else (model.alpha_r, model.beta_r)
+    network = alpha + beta * (gpus - 2)
+    larger = max(compute, network)
+    ratio = min(compute, network) / larger
+    return larger * (1.0 + ratio**model.gamma) ** (1.0 / model.gamma), compute
 
 
 def iteration_time(

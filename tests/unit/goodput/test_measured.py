@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boa.goodput.measured import FittedTimes, MeasuredTimes, smallest_rotation
-from boa.goodput.throughput import Throughput
+from boa.goodput.throughput import Throughput, accumulation_time, step_time, times_on
 from boa.goodput.timing import Curve
 
 ONE = Curve.of([(8, 1.0, 0.8), (16, 1.5, 1.3), (32, 3.0, 2.8)])
@@ -85,3 +85,16 @@ def test_where_nothing_was_measured_the_fit_is_the_truth() -> None:
     assert times.times((4,), 10) == pytest.approx((0.2 + 0.2 + 2 * 0.05, 0.2))
     assert times.times((2, 2), 10) == pytest.approx((0.2 + 0.5 + 2 * 0.1, 0.2))
     assert np.isscalar(times.times((1,), 10)[0])
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.7, 9.5])
+@pytest.mark.parametrize(("nodes", "gpus"), [(1, 1), (1, 2), (2, 2), (1, 4), (3, 9), (16, 64)])
+def test_number_by_number_a_fit_is_what_it_is_as_arrays(
+    nodes: int, gpus: int, gamma: float
+) -> None:
+    model = Throughput.of([0.05, 0.004, 0.06, 0.006, 0.02, 0.002, gamma])
+    batches = np.array([1.0, 7.0, 40.0, 512.0])
+    where = np.full(4, float(nodes)), np.full(4, float(gpus))
+    found = np.array([times_on(model, nodes, gpus, batch) for batch in batches.tolist()])
+    assert found[:, 0] == pytest.approx(step_time(model, *where, batches), rel=1e-14)
+    assert found[:, 1] == pytest.approx(accumulation_time(model, batches), rel=1e-14)
