@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from boa.scheduler.money.pacing import gain
 from plant import BUDGET, HORIZON_H, LOOK_H, Plant
 
-few = settings(max_examples=15)
+few = settings(max_examples=10)
 seeds = st.integers(0, 10_000)
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -26,6 +26,8 @@ rules_of_any_kind = st.sampled_from(RULES)
 small = workloads(max_classes=3, max_epochs=2, max_width=4)
 parts_of_one = st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.8])
 factors = st.sampled_from([1.05, 1.4, 2.0, 4.0])
+fewer = settings(max_examples=40)
+"""Every example solves a tree two or three times."""
 
 
 @st.composite
@@ -84,6 +86,7 @@ def spends(solution: Solution, classes: tuple[int, ...]) -> float:
     return sum(solution.outcome.classes[i].spend for i in classes)
 
 
+@fewer
 @given(workload=small, rules=rules_of_any_kind, data=st.data())
 def test_the_shared_optimum_equals_enumeration(
     workload: Workload, rules: Rules, data: st.DataObject
@@ -109,6 +112,7 @@ def test_the_shared_optimum_equals_enumeration(
     assert found.objective == pytest.approx(best.fun, rel=1e-6)
 
 
+@fewer
 @given(workload=workloads(), rules=rules_of_any_kind, data=st.data())
 def test_the_shared_optimum_equals_the_monolithic_program(
     workload: Workload, rules: Rules, data: st.DataObject
@@ -118,6 +122,7 @@ def test_the_shared_optimum_equals_the_monolithic_program(
     assert found.objective == pytest.approx(check.objective, rel=1e-6)
 
 
+@fewer
 @given(workload=workloads(), rules=rules_of_any_kind, data=st.data())
 def test_every_share_and_ceiling_is_kept_and_the_bound_is_met(
     workload: Workload, rules: Rules, data: st.DataObject
@@ -139,6 +144,7 @@ def test_every_share_and_ceiling_is_kept_and_the_bound_is_met(
     assert found.spend + kept <= tree.per_hour * (1 + 1e-9)
 
 
+@fewer
 @given(workload=workloads(), rules=rules_of_any_kind, data=st.data())
 def test_a_multiplier_differs_from_the_one_above_only_where_a_bound_binds(
     workload: Workload, rules: Rules, data: st.DataObject
@@ -153,6 +159,7 @@ def test_a_multiplier_differs_from_the_one_above_only_where_a_bound_binds(
             assert budget.spend == pytest.approx(budget.least, rel=1e-6)
 
 
+@fewer
 @given(workload=workloads(), rules=rules_of_any_kind, factor=factors)
 def test_one_pot_is_a_tree_without_parts(workload: Workload, rules: Rules, factor: float) -> None:
     how = dataclasses.asdict(rules)
@@ -163,6 +170,7 @@ def test_one_pot_is_a_tree_without_parts(workload: Workload, rules: Rules, facto
     assert pot.shadow_price == pytest.approx(alone.shadow_price, rel=1e-9)
 
 
+@fewer
 @given(workload=workloads(), rules=rules_of_any_kind, data=st.data())
 def test_no_team_is_slower_than_alone_with_its_share(
     workload: Workload, rules: Rules, data: st.DataObject
@@ -186,6 +194,7 @@ def test_no_team_is_slower_than_alone_with_its_share(
         assert weighted / own.weighted_arrivals_per_hour <= alone.objective * (1 + 1e-8)
 
 
+@fewer
 @given(workload=workloads(), data=st.data())
 def test_one_price_has_every_class_do_what_its_own_price_says(
     workload: Workload, data: st.DataObject
@@ -205,6 +214,7 @@ def test_one_price_has_every_class_do_what_its_own_price_says(
         )
 
 
+@fewer
 @given(workload=workloads(), rules=rules_of_any_kind, data=st.data())
 def test_while_jobs_run_there_is_always_a_plan(
     workload: Workload, rules: Rules, data: st.DataObject

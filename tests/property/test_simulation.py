@@ -35,7 +35,7 @@ every_policy = pytest.mark.parametrize("policy", POLICIES)
 on_a_fixed_cluster = pytest.mark.parametrize(
     "policy", [name for name, known in POLICIES.items() if "nodes" in (known.knob, *known.also)]
 )
-few = settings(max_examples=7)
+few = settings(max_examples=5)
 
 
 def gpus_on(run: Replay, gpu: GpuName) -> int:

@@ -66,7 +66,7 @@ def vision(terms: Terms, **more: object) -> Budget:
     return Budget(name="lab", per_hour=100.0, parts=(part,))
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(demand=demands, rolls=st.booleans(), each=st.sampled_from(("month", "quarter")))
 def test_no_month_and_no_quarter_spends_more_than_it_has(
     demand: list[float], rolls: bool, each: Each
@@ -80,7 +80,7 @@ def test_no_month_and_no_quarter_spends_more_than_it_has(
         assert rolls or found.rolled[stretch] == 0.0
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(late=st.integers(0, 20))
 def test_who_wants_it_all_spends_it_all_whatever_the_month_is_long(late: int) -> None:
     terms = Terms(usd=720.0, each="month")
@@ -120,7 +120,7 @@ def rights(grants: Grants) -> dict[str, float]:
     return {one.name: one.per_hour for one in tree.every}
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(demand=demands, days=st.integers(3, 200))
 def test_a_project_spends_no_more_than_its_total_and_nothing_after_its_last_day(
     demand: list[float], days: int
