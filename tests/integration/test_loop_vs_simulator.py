@@ -32,6 +32,8 @@ from boa.solver.planner import frontier
 from live import A100, T4, Live, config, prior, profile
 
 JOBS = 60
+LIVE_JOBS = 40
+"""Of a trace that the loop replays, which stores every step."""
 GAP_S = 300.0
 PER_HOUR = 1e6
 """Hours of history that the believed rates of arrival are worth: no job changes them."""
@@ -160,7 +162,7 @@ def held_equal(of: World, choice: Choice, settings: Settings, budget: float, at:
     report = simulated(of, choice, settings)
     lived = replay(of, live_of(of, at, settings, budget, choice.policy))
     assert report.tally.named is not None
-    assert len(lived) == len(report.tally.named) == JOBS
+    assert len(lived) == len(report.tally.named) == LIVE_JOBS
     for name, (jct, _) in lived.items():
         assert jct == pytest.approx(report.tally.named[name], rel=NEAR), name
     dollars = sum(cost for _, cost in lived.values())
@@ -179,7 +181,7 @@ LIMITED = Settings(
 
 @pytest.mark.slow
 def test_boa_under_caps_shortage_and_pacing_does_live_what_was_simulated(tmp_path: Path) -> None:
-    of = world([T4, A100])
+    of = world([T4, A100], LIVE_JOBS)
     budget = 1.4 * cheapest(of)
     settings = replace(LIMITED, max_spend=1.3 * budget, max_nodes={"T4": 6, "A100": 2})
     held_equal(of, choose("boa", Knobs(budget=budget)), settings, budget, tmp_path)
@@ -189,7 +191,7 @@ def test_boa_under_caps_shortage_and_pacing_does_live_what_was_simulated(tmp_pat
 def test_whole_nodes_by_price_under_caps_and_shortage_do_live_what_was_simulated(
     tmp_path: Path,
 ) -> None:
-    of = world([T4, A100])
+    of = world([T4, A100], LIVE_JOBS)
     budget = 1.6 * cheapest(of)
     settings = replace(
         LIMITED,
@@ -203,7 +205,7 @@ def test_whole_nodes_by_price_under_caps_and_shortage_do_live_what_was_simulated
 
 @pytest.mark.slow
 def test_a_rival_under_caps_and_shortage_does_live_what_was_simulated(tmp_path: Path) -> None:
-    of = world([T4, A100])
+    of = world([T4, A100], LIVE_JOBS)
     settings = replace(LIMITED, interval_s=60.0, max_spend=24.0, max_nodes={"T4": 5, "A100": 2})
     choice = choose("sia-autoscale", Knobs(target=0.6))
     held_equal(of, choice, settings, 1.0, tmp_path)
@@ -213,7 +215,7 @@ def test_a_rival_under_caps_and_shortage_does_live_what_was_simulated(tmp_path: 
 @pytest.mark.parametrize("name", ["tiresias", "gavel"])
 def test_a_fixed_cluster_does_live_what_was_simulated(name: str, tmp_path: Path) -> None:
     """Rented with the first job, given back when there is none."""
-    of, nodes = world([T4, A100]), {"T4": 4, "A100": 2}
+    of, nodes = world([T4, A100], LIVE_JOBS), {"T4": 4, "A100": 2}
     choice = Choice(policy=Standing(choose(name, Knobs(nodes=nodes)).policy, nodes))
     settings = replace(LIMITED, interval_s=60.0, max_nodes=nodes)
     held_equal(of, choice, settings, 1.0, tmp_path)
@@ -227,7 +229,7 @@ RULES = [("efficiency", Knobs(target=0.6)), ("optimus-price", Knobs(knob=600.0))
 def test_a_rule_for_single_jobs_does_live_what_was_simulated(
     policy: str, knobs: Knobs, tmp_path: Path
 ) -> None:
-    of = world([T4, A100])
+    of = world([T4, A100], LIVE_JOBS)
     settings = replace(LIMITED, max_spend=24.0, max_nodes={"T4": 5, "A100": 2})
     held_equal(of, choose(policy, knobs), settings, 1.0, tmp_path)
 
@@ -270,10 +272,10 @@ def test_without_limits_the_quick_simulator_does_what_the_scheduler_does(learnin
 
 @pytest.mark.slow
 def test_on_newtrace_the_quick_simulator_does_what_the_scheduler_does(shared_data: Path) -> None:
-    """Half of its jobs: many move at once, and some arrive while a plan is made."""
+    """A third of its jobs: many move at once, and some arrive while a plan is made."""
     sia = shared_data / "sia"
     trace = read_trace(sia / "workloads" / "newtrace" / "workload-1.csv")
-    of = world_of(replace(trace, jobs=trace.jobs[:480]), sia / "traces", ["T4"])
+    of = world_of(replace(trace, jobs=trace.jobs[:320]), sia / "traces", ["T4"])
     choice, quick = choose("boa", Knobs(budget=140.0)), Settings(interval_s=None)
     one, other = (
         simulate(of, choice, settings, keep_jcts=True)
