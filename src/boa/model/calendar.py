@@ -239,7 +239,7 @@ class Calendar:
         return {}
 
     def _day(self, number: int) -> _Day:
-        """What holds on a day, worked out for good."""
+        """Periods of a day, worked out for good."""
         begins, found, at = list[int](), list[tuple[int, int]](), number * _DAY_S
         while at < (number + 1) * _DAY_S:
             period, past = self._spell(at)
