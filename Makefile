@@ -20,7 +20,7 @@ BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 # Programs of ours start hundreds of times in the tests: each is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo web test lint lint-python lint-web test-web tables docs matrix audit screenshots clean node chromium kubernetes
+.PHONY: demo web test lint lint-python lint-web test-web test-ray test-kubernetes tables docs matrix audit screenshots clean node chromium kubernetes
 .DEFAULT_GOAL := demo
 
 $(VENV)/.base: pyproject.toml requirements.lock hatch_build.py $(wildcard src/boa/*/_*.[ch] src/boa/*/*/_*.[ch])
@@ -100,8 +100,14 @@ test: node chromium
 	$(BIN)/python tests/matrix.py
 	$(BIN)/python -m pytest -m "not ray and not browser and not kubernetes" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(BIN)/python -m pytest tests/browser -m browser -n 2 --dist loadfile  # alone: a page that waits for a processor looks broken
-	$(BIN)/python -m pytest tests/integration/test_*ray*.py -m ray  # alone: Ray gives its processes 30 s to come up
-	$(BIN)/python -m pytest tests/integration/test_kube*.py -m kubernetes -n 2  # alone: a node that is silent for long is taken for dead
+	@$(MAKE) --no-print-directory -j2 --output-sync=target test-ray test-kubernetes  # both mostly wait
+
+# With little beside them: Ray gives its processes 30 s to come up, and a node that is silent for long is taken for dead.
+test-ray: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/integration/test_*ray*.py -m ray
+
+test-kubernetes: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/integration/test_kube*.py -m kubernetes -n 2
 
 tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them, the gallery's, and docs/reference/
 	$(BIN)/python tests/field_tables.py
