@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ LOOK_SOON_S = 0.1
 END_S = 5.0
 """From SIGTERM to SIGKILL for the command, once its work is safe; less in a short grace: it may
 be saving once more."""
+PIPE_BYTES = 65536
 MOST_KEPT = 10
 """Checkpoints that are remembered."""
 GRACE_S = 30.0
@@ -127,7 +129,13 @@ class _Run:
         self._patience_s = max(grace_s - 2 * self._end_s, 0.0)
         self._asked = self._ending = self._says_steps = False
         self._tracked = tempfile.NamedTemporaryFile(prefix="boa-wrap-")  # noqa: SIM115
+        self._rest = b""
+        self._reading = threading.Lock()
         self._child = self._begin(environment)
+        assert self._child.stdout is not None
+        self._output = self._child.stdout
+        self._pipe = self._output.fileno()
+        os.set_blocking(self._pipe, False)  # whoever reads it first has it
 
     def _begin(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         command = fitted(self._wrapped.command, environment)
@@ -167,6 +175,8 @@ class _Run:
         self._hear_trackers()
         self._tracked.close()
         reader.join(END_S)  # what is left in the pipe, unless somebody else holds it open
+        if not reader.is_alive():
+            self._output.close()
         stopped = stopped or (self._asked and self._wrapped.ask is not None)
         code = self._child.returncode
         code = 0 if stopped else code if code >= 0 else SIGNALLED - code
@@ -215,6 +225,7 @@ class _Run:
         """End it, and whatever it has begun."""
         begun = processes.below(self._child.pid)
         if self._child.poll() is None:
+            self._take_what_is_there()
             self._ending = launcher_of(self._wrapped.command)[0] is not None
             processes.signalled(-self._child.pid, signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -227,18 +238,34 @@ class _Run:
 
     def _read(self) -> None:
         """Pass on what it prints, and read it."""
-        assert self._child.stdout is not None
-        rest = b""
-        while piece := os.read(self._child.stdout.fileno(), 65536):
-            if not self._ending:  # then launchers complain at length of the signal that we sent
-                with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
-                    self._out.write(piece)
-                    self._out.flush()
-            *lines, rest = re.split(rb"[\r\n]+", rest + piece)
-            rest = rest[-reading.LONGEST_LINE :]
-            for line in lines:
-                self._hear(line)
-        self._hear(rest)
+        more = True
+        while more:
+            select.select([self._pipe], [], [])
+            with self._reading:
+                more = self._take()
+        self._hear(self._rest)
+
+    def _take_what_is_there(self) -> None:
+        """Lines from before it is to end are no launcher's complaints of that."""
+        if self._reading.acquire(timeout=END_S):  # or nobody takes what is passed on
+            self._take()
+            self._reading.release()
+
+    def _take(self) -> bool:
+        """As much as a pipe holds; false: no more will come."""
+        try:
+            piece = os.read(self._pipe, PIPE_BYTES)
+        except BlockingIOError:
+            return True
+        if not self._ending:  # then launchers complain at length of the signal that we sent
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+                self._out.write(piece)
+                self._out.flush()
+        *lines, rest = re.split(rb"[\r\n]+", self._rest + piece)
+        self._rest = rest[-reading.LONGEST_LINE :]
+        for line in lines:
+            self._hear(line)
+        return bool(piece)
 
     def _hear_trackers(self) -> None:
         """Metrics that it has logged to trackers since the last look: its log is not all."""

@@ -1,16 +1,20 @@
 """A script that nobody has touched stops at its own checkpoint, and goes on at another width."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from boa.train import stopping
+from boa.train.wrap import processes, running
 from reporting import Service
 
 SCRIPT = """\
@@ -97,6 +101,37 @@ def test_it_stops_at_its_next_checkpoint_and_goes_on_from_there(job: Job) -> Non
     assert reports[-1]["progress"] == saved + 25, "what was done before is not counted again"
     assert 25 <= reports[-1]["units"] <= saved + 25 - at["step"] + 10
     assert reports[-1]["loss"] == pytest.approx(1 / (saved + 25))
+
+
+def test_what_a_launcher_printed_before_it_was_stopped_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However late it is read; what it says of the stop is."""
+    torchrun, late, out = tmp_path / "torchrun", threading.Event(), io.BytesIO()
+    torchrun.write_text(
+        "#!/bin/sh\ntrap 'echo a long complaint; exit 1' TERM\n"
+        "echo the last line; echo > x.ckpt; while :; do sleep 0.05; done\n"
+    )
+    torchrun.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    read, signalled = running._Run._read, processes.signalled
+
+    def reading_late(self: running._Run) -> None:
+        assert late.wait(300)
+        read(self)
+
+    def signalling(pid: int, number: signal.Signals) -> None:
+        signalled(pid, number)
+        late.set()
+
+    monkeypatch.setattr(running._Run, "_read", reading_late)
+    monkeypatch.setattr(processes, "signalled", signalling)
+    monkeypatch.setattr(stopping, "stop_requested", (tmp_path / "x.ckpt").exists)
+    monkeypatch.setattr(stopping, "asked_s_ago", lambda: 0.0)
+    wrapped = running.Wrapped(command=[str(torchrun)], settle_s=0.0)
+    ended = running.run(wrapped, {"PATH": os.environ["PATH"]}, lambda: out)
+    assert (ended.exit_code, ended.stopped) == (0, True)
+    assert out.getvalue() == b"the last line\n"
 
 
 def test_without_a_checkpoint_in_time_it_ends_within_its_grace_and_says_so(job: Job) -> None:
