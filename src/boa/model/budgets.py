@@ -110,8 +110,8 @@ class Budget:
     def having(
         self, per_hour: UsdPerHour, max_per_hour: UsdPerHour | None, parts: tuple["Budget", ...]
     ) -> "Budget":
-        """The same with other money by the hour. By hand: `dataclasses.replace` takes thrice as
-        long, and there is a new tree at every look."""
+        """The same with other money by the hour. By hand: `dataclasses.replace` takes 1.6 times
+        as long, and there is a new tree at every look."""
         return Budget(
             name=self.name,
             per_hour=per_hour,
