@@ -101,6 +101,8 @@ class JobSpec:
     more; None: as the calendar says."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Whom or what its cost is for, by kind: a project, a cost center."""
+    preemptible: bool = False
+    """BOA may stop it for other jobs although it has no checkpoint: its work starts over."""
     key: str = ""
     """A second job of the same owner with the same key is the first one."""
 

@@ -168,6 +168,15 @@ class Report:
     ends: "tuple[EpochEnd, ...]" = ()
     """Epochs that have ended since the last report that arrived: one that comes late says more than
     how things are now."""
+    saves: bool = False
+    """The job saves a checkpoint when it is asked to stop (SIGTERM)."""
+    saved_s: Seconds | None = None
+    """`uptime_s` at which the newest complete checkpoint was taken; 0: the one that this attempt
+    resumed from; None: there is no checkpoint."""
+    total: float | None = None
+    """Units of the whole job, all epochs together, as the script knows them."""
+    done: bool = False
+    """The job has finished its work: a stop that comes now finds nothing left to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

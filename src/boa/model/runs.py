@@ -79,6 +79,10 @@ class RunEvent:
     prepared_s: Seconds = 0.0
     """Seconds of the wall that it went on after it was asked to stop, while the run that follows
     was prepared: no part of the rescaling."""
+    done: bool = False
+    """It said that its work was finished (`$BOA_DONE`): exit 0 ends the job, also after a stop."""
+    saved: bool = False
+    """A file in its checkpoint folder is newer than its first process."""
     age_s: Seconds = 0.0
     """How long ago it happened, in seconds of the wall, as far as the engine knows: a run that
     ended while the service was down must not be charged until the restart."""
