@@ -108,6 +108,15 @@ class JobView:
     of its class did."""
     urgency: float = 1.0
     """Times its class's weight that a second of it counts."""
+    rank: int = 0
+    """Its priority: jobs of a higher rank may take GPUs from jobs of a lower one."""
+    pinned: bool = False
+    """It keeps exactly the GPUs that it has: stopping it would lose its work, or it was only just
+    moved."""
+    modest: bool = False
+    """It starts on free GPUs only, and displaces no other job."""
+    lost_s: Seconds = 0.0
+    """Seconds of work since its last checkpoint, which a stop would lose."""
     least: "Share | None" = None
     """GPUs to start it on where nothing is planned for it, since it has waited long enough."""
 

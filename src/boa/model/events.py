@@ -17,6 +17,7 @@ EventKind: TypeAlias = Literal[
     "started",
     "rescaled",
     "restarted",
+    "preempted",
     "stop",
     "stopped",
     "succeeded",
@@ -43,7 +44,7 @@ EventKind: TypeAlias = Literal[
     "trouble",
     "other",
 ]
-"""`stop`: somebody asked for it, or a limit of the job's; `stopped`: so it ended. `limit`: one of
+"""`preempted`: BOA took all of a running job's GPUs. `stop`: somebody asked for it, or a limit of the job's; `stopped`: so it ended. `limit`: one of
 them is near. `orphan`: a node that nobody here wants.
 `other`: of a kind that this version does not know, but the one that wrote it did."""
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
@@ -68,6 +69,10 @@ empty, fewer GPUs for the sake of other jobs, another GPU type."""
 FailureCode: TypeAlias = Literal["exit_code", "processes_lost", "engine"]
 """Why a run failed: a process of it ended so; its processes were lost; the engine could not run it,
 and says why."""
+PreemptionCode: TypeAlias = Literal["job", "room", "node", "cap", "ended"]
+"""Why a running job loses all its GPUs: a job of higher priority takes them; they are needed by jobs
+that pay for them, or are given back; the cloud takes the node; a hard cap on the spend was lowered,
+or prices rose under it; the budget has ended."""
 LossCode: TypeAlias = Literal["taken_back", "unlisted", "never_came"]
 """Why a node is gone: the cloud said so, no longer lists it, or never did."""
 ReleaseCode: TypeAlias = Literal["empty", "unwanted", "leaving", "not_ready"]
@@ -146,6 +151,21 @@ class Start(OfJob):
     """… and seconds that it would else have waited for a node."""
     pause_s: NotRequired[Seconds]
     """Seconds that the change itself takes."""
+
+
+class PreemptedFields(OfJob):
+    """A running job loses all its GPUs by a decision of BOA's."""
+
+    why: PreemptionCode
+    by_job: NotRequired[str]
+    """Job that its GPUs go to, for `job`."""
+    gpu_type: str
+    """GPUs that it gives up."""
+    width: int
+    saves: bool
+    """It saves a checkpoint when it is asked to stop."""
+    lost_s: Seconds
+    """Seconds of its run that no checkpoint holds."""
 
 
 class Ended(OfJob):
@@ -358,6 +378,7 @@ FIELDS: Mapping[EventKind, type[Any]] = {
     "started": Start,
     "rescaled": Start,
     "restarted": Start,
+    "preempted": PreemptedFields,
     "stop": StopFields,
     "stopped": StoppedFields,
     "succeeded": Ended,

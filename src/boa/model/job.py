@@ -41,6 +41,12 @@ class Run:
     rescale: Mapping[str, Seconds] = field(default_factory=dict)
     """Seconds of the rescaling it began with: total, other, and the parts that its job told."""
     stopping_at: Seconds | None = None
+    moved: bool = False
+    """It began with a rescaling that BOA decided on."""
+    done: bool = False
+    """Its job said that its work was finished."""
+    preempted: bool = False
+    """It was told that it loses all its GPUs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +95,21 @@ class JobRecord:
     best_epoch: int = 0
     best_progress: float = 0.0
     """How far it ever was: a job that only does again what it had done has not got further."""
+    saves: bool | None = None
+    """Whether it saves a checkpoint when it is asked to stop: it said so, or a stop has shown
+    otherwise; None: unknown."""
+    saved_at: Seconds | None = None
+    """When its newest complete checkpoint was taken; None: it is not known to have one."""
+    preempted_by: JobId = ""
+    """Job that its GPUs went to, while it waits to have some again."""
+    preemptions: int = 0
+    """Times that it lost all its GPUs by a decision of BOA's."""
+    lost_s: Seconds = 0.0
+    """Seconds of its runs that were lost to such stops, rescalings included …"""
+    lost_usd: Usd = 0.0
+    """… and what they had cost."""
+    failed_at: tuple[Seconds, ...] = ()
+    """Moments of its newest failures: retries back off by how many there were of late."""
     worked: tuple[Placement, ...] = ()
     """Placements at which it made progress, or at least did not fail for a while …"""
     unfit: tuple[FailedPlacement, ...] = ()

@@ -11,7 +11,7 @@ from boa.units import GpuName, Seconds, Usd
 Launcher: TypeAlias = Literal["workers", "torchrun", "single"]
 """One process per GPU; one torchrun that starts them; one process that is told its width."""
 State: TypeAlias = Literal[
-    "waiting", "starting", "running", "rescaling", "succeeded", "failed", "stopped"
+    "waiting", "starting", "running", "rescaling", "preempted", "succeeded", "failed", "stopped"
 ]
 ENDED: frozenset[State] = frozenset({"succeeded", "failed", "stopped"})
 

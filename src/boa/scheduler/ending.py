@@ -12,7 +12,7 @@ def wind_down(draft: Draft, why: str) -> None:
     checkpoint. Nodes go as soon as they are empty. `why`: what jobs say meanwhile."""
     for job in list(draft.jobs.values()):
         if job.allocation is not None and not job.stop_requested:
-            draft.put_job(replace(job, allocation=None))
+            draft.put_job(replace(job, allocation=None, why={"taken": "ended"}))
     move(draft)
     for job in list(draft.jobs.values()):
         held = job.stop_requested or job.held_back

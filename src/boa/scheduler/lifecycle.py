@@ -14,12 +14,14 @@ from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
 from boa.model.runs import RunEvent
 from boa.scheduler.falling_back import elsewhere, sent_back, stopped_well, way_back, went_well
+from boa.scheduler.learn.saving import kept_its_work
 from boa.scheduler.observe.histogram import bucket
 from boa.scheduler.state import Draft, FailedRun
+from boa.scheduler.stop_cost import lost_s
 from boa.scheduler.terms.stopping import told as stop_fields
 from boa.scheduler.words import of_jobs as words
 from boa.scheduler.words.of_terms import stopped_by
-from boa.units import Seconds
+from boa.units import Seconds, Usd
 
 LONGEST_BACKOFF_S: Seconds = 600.0
 MOST_METRICS = 100
@@ -65,6 +67,13 @@ def run_awaits(draft: Draft, event: RunEvent) -> None:
         draft.put_job(replace(job, reason=words.awaits(event.awaits)))
 
 
+def run_saved(draft: Draft, event: RunEvent) -> None:
+    """Take in that its checkpoint folder holds something new: also a silent job can be stopped."""
+    job = _running(draft, event)
+    if job is not None:
+        draft.put_job(replace(job, saved_at=max(draft.now - event.age_s, job.saved_at or 0.0)))
+
+
 Worked: TypeAlias = Callable[[JobRecord], AbstractSet[Placement]]
 """Placements at which a job or one of its class made progress."""
 
@@ -80,7 +89,7 @@ def run_ended(
     if job is None or job.run is None:
         return
     run = job.run
-    at = min(max(at, run.requested_at), draft.now)
+    at, before_usd = min(max(at, run.requested_at), draft.now), job.cost_usd
     job = replace(
         draft.close_holds(job, run, at), run=None, ran_s=job.ran_s + at - run.requested_at
     )
@@ -90,7 +99,7 @@ def run_ended(
     if job.stop_requested:
         reason = stopped_by(job.stop_why, job.stop_detail)
         _end(draft, job, "stopped", event, at, reason, **stop_fields(job))
-    elif event.exit_code == 0 and not event.stopped:
+    elif event.exit_code == 0 and (not event.stopped or event.done or run.done):
         job = went_well(job, Placement.of(run.allocation))
         _end(draft, job, "succeeded", event, at)
     elif event.run_lost:
@@ -99,7 +108,7 @@ def run_ended(
         wait_s = doubled(backoff_s, job.restarts + 1, LONGEST_BACKOFF_S)
         _lost(draft, job, event, wait_s, "not_ready")
     elif asked or event.stopped:  # by us, or by a machine that shuts down
-        _between_runs(draft, stopped_well(job, run, at), run, event)
+        _between_runs(draft, stopped_well(job, run, at), run, event, at, before_usd)
     elif event.node_lost:
         _lost(draft, job, event, backoff_s, "node_lost")
     else:
@@ -146,7 +155,9 @@ def _end(
     )
 
 
-def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> None:
+def _between_runs(
+    draft: Draft, job: JobRecord, run: Run, event: RunEvent, at: Seconds, before_usd: Usd
+) -> None:
     """It stopped because it was told to, and goes on elsewhere."""
     if event.exit_code not in (0, None, *KILLED):
         draft.tell("trouble", job=job.id, why="exit_code", name=job.name, exit_code=event.exit_code)
@@ -155,8 +166,20 @@ def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> No
         moved_at = min(moved_at + event.prepared_s, draft.now)
     if any(node not in draft.nodes for node in run.slots):
         moved_at = None
-    state: State = "waiting" if job.allocation is None else "rescaling"
-    draft.put_job(replace(job, state=state, moved_at=moved_at))
+    state: State = "rescaling"
+    if job.allocation is None:
+        state = "waiting" if job.held_back else "preempted"
+    lost = lost_s(job, run, run.stopping_at or at, saves=False)
+    part = lost / max(at - run.requested_at, lost) if lost else 0.0
+    draft.put_job(
+        replace(
+            job,
+            state=state,
+            moved_at=moved_at,
+            lost_s=job.lost_s + lost,
+            lost_usd=job.lost_usd + part * (job.cost_usd - before_usd),
+        )
+    )
 
 
 def _failed(
@@ -317,14 +340,26 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
     best = (job.best_epoch, job.best_progress)
     further = reached > best
     best = max(reached, best)
+    saves = job.saves
+    if report.saves and saves is None:
+        saves = True
+    if kept_its_work(job, report) is False:
+        saves = False
+    saved_at = job.saved_at
+    if report.saved_s is not None:
+        saved_at = max(draft.now - (report.uptime_s - report.saved_s), saved_at or 0.0)
     if run.reported_at is None:
         run = replace(run, reported_at=draft.now)
+    if report.done and not run.done:
+        run = replace(run, done=True)
     if report.units > 0:
         job = went_well(job, Placement.of(run.allocation))
     return draft.put_job(
         replace(
             job,
             run=run,
+            saves=saves,
+            saved_at=saved_at,
             epoch=report.epoch,
             progress=report.progress,
             step=report.step if report.step is not None else job.step,
@@ -364,7 +399,7 @@ def leave_node(draft: Draft, node: NodeId) -> None:
     draft.replan = True
     for job in draft.jobs_on(node):
         if job.allocation is not None and any(node == n for n, _ in job.allocation.nodes):
-            job = draft.put_job(replace(job, allocation=None))
+            job = draft.put_job(replace(job, allocation=None, why={"taken": "node"}))
         run = job.run
         if run is not None and node in run.slots and run.state != "stopping":
             stopping = replace(run, state="stopping", stopping_at=draft.now)

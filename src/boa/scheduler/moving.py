@@ -11,6 +11,7 @@ from boa.model.job import State as JobState
 from boa.placement.packing import choose_slots
 from boa.scheduler.decide import reasons
 from boa.scheduler.decide.part_caps import Caps, Held
+from boa.scheduler.preempting import tell_preempted
 from boa.scheduler.state import Draft, State
 from boa.scheduler.words.of_terms import PAUSED
 from boa.units import UsdPerHour
@@ -37,6 +38,7 @@ def move(draft: Draft, caps: Caps = ()) -> None:
             or any(node in waited_for for node in run.slots)
         ):
             _stop(draft, job, run, _why_elsewhere(job))
+    tell_preempted(draft)
 
 
 def _why_elsewhere(job: JobRecord) -> str:
@@ -138,6 +140,7 @@ def _start(
         slots=slots,
         requested_at=draft.now,
         decided_at=decided,
+        moved=job.attempts > 0 and job.moved_at is not None,
     )
     again = job.attempts > 0
     retried = again and job.moved_at is None
@@ -151,6 +154,7 @@ def _start(
         restarts=job.restarts + retried,
         retry_at=None,
         moved_at=None,
+        preempted_by="",
         reason="",
     )
     draft.put_job(replace(job, why={}))

@@ -130,6 +130,8 @@ class Scheduler:
                 event = replace(event, prepared_s=event.prepared_s * speed)
                 lifecycle.run_ended(draft, event, at, self.limits.backoff_s, self.beliefs.worked)
                 forget.append(event.key)
+            elif event.saved:
+                lifecycle.run_saved(draft, event)
             elif event.hindrance:
                 lifecycle.run_hindered(draft, event)
             elif event.awaits:

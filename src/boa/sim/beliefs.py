@@ -49,7 +49,8 @@ class LearnerBeliefs:
 
     def of(self, job: JobRecord) -> Believed:
         known = self._jobs[job.id]
-        return Believed(known.epochs, known.learner, known.truth.rescale_s, known.tried)
+        rescale_s = known.truth.rescale_s
+        return Believed(known.epochs, known.learner, rescale_s, known.tried, saves=True)
 
     def left(self, job: JobRecord) -> float:
         known = self._jobs[job.id]

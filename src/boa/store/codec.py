@@ -189,6 +189,7 @@ _PARTS_OF_A_JOB: Mapping[str, Callable[[Any], Any]] = {
     "unfit": lambda rows: tuple(map(FailedPlacement.read, rows)),
     "awaits": lambda rows: tuple(After(*row) for row in rows),
     "told": tuple,
+    "failed_at": tuple,
 }
 
 

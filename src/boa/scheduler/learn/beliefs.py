@@ -24,6 +24,8 @@ class Believed(NamedTuple):
     """The most GPUs of each type that progress was made on."""
     bars: Bars = NO_BARS
     """Placements that such jobs are kept off."""
+    saves: bool = False
+    """Such jobs save a checkpoint when they are asked to stop."""
 
 
 class Beliefs(Protocol):

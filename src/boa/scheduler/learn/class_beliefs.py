@@ -67,7 +67,8 @@ class ClassBeliefs:
         epochs, rescale_s = self.epochs(name), self.rescale_s(name)
         known = self._known.get(name)
         bars = NO_BARS if known is None else known.picture.bars
-        return Believed(epochs, self.prediction(name), rescale_s, self.tried(name), bars)
+        saves = known is not None and known.saving.believed
+        return Believed(epochs, self.prediction(name), rescale_s, self.tried(name), bars, saves)
 
     def worked(self, job: JobRecord) -> frozenset[Placement]:
         known = self._known.get(job.job_class)

@@ -30,6 +30,7 @@ from boa.scheduler.learn.payers import Payers
 from boa.scheduler.learn.picture import Picture
 from boa.scheduler.learn.placements_tried import PlacementsTried
 from boa.scheduler.learn.rescaling import Rescalings, Told
+from boa.scheduler.learn.saving import Saving
 from boa.scheduler.learn.widths import ahead, settled_widths, up_to, without
 from boa.units import GpuName, Seconds
 
@@ -51,6 +52,7 @@ class Known:
     prior: ClassPrior | None
     arrivals: Arrivals
     payers: Payers = field(default_factory=Payers)
+    saving: Saving = field(default_factory=Saving)
     engine: str = "local"
     """The engine that starts jobs now."""
     gpus: GpuLimits = field(default_factory=GpuLimits)

@@ -16,6 +16,7 @@ from boa.scheduler.learn.fading_means import Arrivals, Mean
 from boa.scheduler.learn.payers import Payers
 from boa.scheduler.learn.placements_tried import PlacementsTried
 from boa.scheduler.learn.rescaling import Rescalings, stored_before_engines
+from boa.scheduler.learn.saving import Saving
 
 
 def record_of(known: Known) -> ClassRecord:
@@ -34,6 +35,7 @@ def record_of(known: Known) -> ClassRecord:
             "rescalings": {
                 engine: found.as_document() for engine, found in known.rescalings.items()
             },
+            "saving": known.saving.as_document(),
             "noise": {str(epoch): _pair(mean) for epoch, mean in known.noise.items()},
             "gpu_s": _pair(known.gpu_s),
             "serial": known.serial,
@@ -65,6 +67,8 @@ def restore(known: Known, document: Mapping[str, Any]) -> None:
         known.rescalings = {engine: Rescalings.from_document(found) for engine, found in kept}
     else:
         known.rescalings = stored_before_engines(Mean(*document["rescale"]))
+    if "saving" in document:
+        known.saving = Saving.from_document(document["saving"])
     noise = document.get("noise", {}).items()
     known.noise = {int(epoch): Mean(*pair) for epoch, pair in noise}
     known.jobs, known.ended = document["jobs"], document["ended"]

@@ -106,6 +106,10 @@ class Profiler(ClassBeliefs):
         known, run = self._known.get(job.job_class), job.run
         if known is None or run is None or report.attempt != run.attempt:
             return
+        saving = known.saving.heard(job, report)
+        if saving != known.saving:
+            known.saving = saving
+            self._dirty_classes.add(known.name)
         self._noisy(known, report)
         self._laid_out(known, run, report)
         if report.units > 0:

@@ -8,6 +8,8 @@ from boa.model.events import (
     DeadlineFields,
     Limited,
     OfJob,
+    PreemptedFields,
+    PreemptionCode,
     StopCode,
     StopFields,
     StoppedFields,
@@ -15,7 +17,7 @@ from boa.model.events import (
 from boa.scheduler.words.amounts import dollars
 from boa.scheduler.words.amounts import seconds as worded_s
 from boa.scheduler.words.of_jobs import ended
-from boa.scheduler.words.pieces import About, Words, named, worded
+from boa.scheduler.words.pieces import About, Part, Words, named, worded
 from boa.units import Seconds
 
 if TYPE_CHECKING:  # which loads NumPy
@@ -59,6 +61,39 @@ def stop(about: About, data: StopFields) -> Words:
 def stopped(about: About, data: StoppedFields) -> Words:
     yield from ended(about, data)
     yield f": {stopped_by(data['why'], data.get('detail', ''))}"
+
+
+def preempted(why: PreemptionCode, by: str) -> str:
+    """Return the reason that a preempted job shows while it waits."""
+    match why:
+        case "job":
+            return f"preempted by job {by}, which has a higher priority"
+        case "node":
+            return "preempted: its node is taken back"
+        case "cap":
+            return "preempted: the hard cap on spend leaves no room"
+        case "ended":
+            return "preempted: the budget has ended"
+        case "room":
+            return "preempted: its GPUs are needed by jobs that pay for them, or given back"
+
+
+def preempted_told(about: About, data: PreemptedFields) -> Words:
+    """Word the event: by which job, what is given up, what is lost."""
+    yield from named(about, data["name"])
+    by = data.get("by_job", "")
+    if data["why"] == "job" and by:
+        yield " was preempted by "
+        yield Part(f"job {by}", job=by)
+    else:
+        yield f" was {preempted(data['why'], by)}"
+    yield f"; it gives up {data['width']}×{data['gpu_type']}"
+    if data["saves"] or not data["lost_s"]:
+        yield " once its checkpoint is saved"
+    else:
+        yield "; "
+        yield worded(data["lost_s"])
+        yield " of work since its last checkpoint is lost"
 
 
 def paused(about: About, data: OfJob) -> Words:

@@ -71,6 +71,7 @@ WORDS: Mapping[EventKind, Callable[[About, Any], Words]] = {
     "started": of_jobs.start,
     "rescaled": of_jobs.start,
     "restarted": of_jobs.start,
+    "preempted": of_terms.preempted_told,
     "stop": of_terms.stop,
     "stopped": of_terms.stopped,
     "succeeded": of_jobs.ended,

@@ -1,0 +1,57 @@
+"""Preemption: a running job loses all its GPUs by a decision of BOA's, and is told so. Pure."""
+
+from dataclasses import replace
+from typing import Any
+
+from boa.model.events import PreemptionCode
+from boa.model.job import JobRecord, Run
+from boa.scheduler.state import Draft
+from boa.scheduler.stop_cost import lost_s
+from boa.scheduler.words.of_terms import preempted
+
+
+def tell_preempted(draft: Draft) -> None:
+    """Tell of every run that BOA stops and that is to go on nowhere for now: once for each run.
+
+    A run on a node that is gone is told of when the engine says that it ended.
+    """
+    for job in list(draft.jobs.values()):
+        run = job.run
+        if (
+            run is None
+            or run.state != "stopping"
+            or run.preempted
+            or job.allocation is not None
+            or job.stop_requested
+            or job.held_back
+            or any(node not in draft.nodes for node in run.slots)
+        ):
+            continue
+        _tell(draft, job, run)
+
+
+def _tell(draft: Draft, job: JobRecord, run: Run) -> None:
+    why: PreemptionCode = job.why.get("taken", "room")
+    by = str(job.why.get("by", "")) if why == "job" else ""
+    data: dict[str, Any] = {"by_job": by} if by else {}
+    draft.tell(
+        "preempted",
+        job=job.id,
+        name=job.name,
+        why=why,
+        gpu_type=run.allocation.gpu,
+        width=run.allocation.width,
+        saves=bool(job.saves),
+        lost_s=lost_s(job, run, run.stopping_at or draft.now, saves=False),
+        **data,
+    )
+    draft.count(preemptions=1)
+    draft.put_job(
+        replace(
+            job,
+            run=replace(run, preempted=True),
+            preempted_by=by,
+            preemptions=job.preemptions + 1,
+            reason=preempted(why, by),
+        )
+    )
