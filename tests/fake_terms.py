@@ -25,7 +25,9 @@ class FakeTerms:
     sweeps: dict[str, Sweep]
     _write_down: Callable[..., None]
 
-    def pause(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
+    def pause(
+        self, job: JobId, *, force: bool = False, by: Caller | None = None
+    ) -> "Future[JobRecord]":
         return self._change(job, by, "pause", lambda one: replace(one, paused=True))
 
     def resume(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":

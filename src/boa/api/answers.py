@@ -33,7 +33,9 @@ class Job(OfClass):
 
     id: str
     name: str
-    state: Literal["waiting", "starting", "running", "rescaling", "succeeded", "failed", "stopped"]
+    state: Literal[
+        "waiting", "starting", "running", "rescaling", "preempted", "succeeded", "failed", "stopped"
+    ]
     gpu_type: str | None
     """Type of the GPUs that it holds now."""
     width: int

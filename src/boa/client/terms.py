@@ -23,9 +23,9 @@ class TermQuestions:
         """Time and cost of a job, and what its limits and its deadline do. Submits nothing."""
         return cast("JobTerms", self._wire.ask("POST", "jobs/terms", body=unsent(spec)))
 
-    def pause(self, job: str) -> JobDetails:
-        """Have it give its GPUs up, with a checkpoint, until it is resumed."""
-        return self._changed("POST", f"{job_path(job)}/pause")
+    def pause(self, job: str, *, force: bool = False) -> JobDetails:
+        """Pause it until it is resumed; `force`: also where work would be lost."""
+        return self._changed("POST", f"{job_path(job)}/pause{'?force=true' if force else ''}")
 
     def resume(self, job: str) -> JobDetails:
         return self._changed("POST", f"{job_path(job)}/resume")

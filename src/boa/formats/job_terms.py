@@ -6,6 +6,7 @@ from typing import Any, get_args
 from boa.formats.containers import either, list_of, mapping_of, object_of
 from boa.formats.parts import CLASS, MAX_NAME
 from boa.formats.shapes import (
+    FLAG,
     BeyondSchema,
     Field,
     choice,
@@ -140,6 +141,13 @@ TERMS = (
         otherwise="as the calendar says",
     ),
     Field(
+        "preemptible",
+        FLAG,
+        "BOA may stop the job for other jobs although it has no checkpoint: its work then starts "
+        "over. Jobs that checkpoint need not say so.",
+        default=False,
+    ),
+    Field(
         "key",
         text(
             f"1 to {MAX_KEY} letters, digits and . _ : + - (a letter or digit first)",
@@ -170,6 +178,7 @@ def terms_document(spec: JobSpec) -> dict[str, Any]:
         "max_cost": spec.max_cost,
         "deadline_s": spec.deadline_s,
         "may_wait_s": spec.may_wait_s,
+        "preemptible": spec.preemptible or None,
         "key": spec.key or None,
         "tags": dict(spec.tags) or None,
     }

@@ -44,9 +44,9 @@ EventKind: TypeAlias = Literal[
     "trouble",
     "other",
 ]
-"""`preempted`: BOA took all of a running job's GPUs. `stop`: somebody asked for it, or a limit of the job's; `stopped`: so it ended. `limit`: one of
-them is near. `orphan`: a node that nobody here wants.
-`other`: of a kind that this version does not know, but the one that wrote it did."""
+"""`preempted`: BOA took all of a running job's GPUs. `stop`: somebody asked for it, or a limit of
+the job's; `stopped`: so it ended. `limit`: one of them is near. `orphan`: a node that nobody here
+wants. `other`: of a kind that this version does not know, but the one that wrote it did."""
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 
 Cause: TypeAlias = Literal[
@@ -70,9 +70,9 @@ FailureCode: TypeAlias = Literal["exit_code", "processes_lost", "engine"]
 """Why a run failed: a process of it ended so; its processes were lost; the engine could not run it,
 and says why."""
 PreemptionCode: TypeAlias = Literal["job", "room", "node", "cap", "ended"]
-"""Why a running job loses all its GPUs: a job of higher priority takes them; they are needed by jobs
-that pay for them, or are given back; the cloud takes the node; a hard cap on the spend was lowered,
-or prices rose under it; the budget has ended."""
+"""Why a running job loses all its GPUs: a job of higher priority takes them; jobs that pay for them
+need them, or they are given back; the cloud takes the node; a hard cap on the spend was lowered, or
+prices rose under it; the budget has ended."""
 LossCode: TypeAlias = Literal["taken_back", "unlisted", "never_came"]
 """Why a node is gone: the cloud said so, no longer lists it, or never did."""
 ReleaseCode: TypeAlias = Literal["empty", "unwanted", "leaving", "not_ready"]
@@ -191,6 +191,11 @@ class StoppedFields(Ended):
     why: StopCode
     detail: NotRequired[str]
     """Which job did not end as it should, or which others do better."""
+
+
+class Paused(OfJob):
+    lost_s: NotRequired[Seconds]
+    """Seconds of its run that no checkpoint holds."""
 
 
 class Changed(OfJob):
@@ -384,7 +389,7 @@ FIELDS: Mapping[EventKind, type[Any]] = {
     "succeeded": Ended,
     "failed": FailedFields,
     "retry": Retry,
-    "paused": OfJob,
+    "paused": Paused,
     "resumed": OfJob,
     "changed": Changed,
     "limit": Limited,

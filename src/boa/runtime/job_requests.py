@@ -72,10 +72,13 @@ class JobRequests(ABC):
 
         return self._ask(apply)
 
-    def pause(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
+    def pause(
+        self, job: JobId, *, force: bool = False, by: Caller | None = None
+    ) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
-            known = self.stored(draft, job)
-            return changing.pause(draft, changing.active(draft, job, known, "paused"))
+            found = changing.active(draft, job, self.stored(draft, job), "paused")
+            cost = self.scheduler.decider.stop_cost(found, draft.now)
+            return changing.pause(draft, found, cost, force=force)
 
         return self._ask(audited(by, "pause", apply, subject=job, look=looker(job, "paused")))
 

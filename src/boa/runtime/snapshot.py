@@ -104,7 +104,9 @@ class Control(Protocol):
         """Stop a job; one that has ended stays as it is. Raises NoSuchJob of one that never was."""
         ...
 
-    def pause(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
+    def pause(
+        self, job: JobId, *, force: bool = False, by: Caller | None = None
+    ) -> "Future[JobRecord]":
         """Have it give its GPUs up until it is resumed. Of one that is paused, nothing."""
         ...
 

@@ -24,6 +24,10 @@ from boa.scheduler.words.of_terms import stopped_by
 from boa.units import Seconds, Usd
 
 LONGEST_BACKOFF_S: Seconds = 600.0
+FAILED_LATELY_S: Seconds = 3600.0
+"""Window in which failures count for the back-off, whatever progress was made in between."""
+MOST_FAILURES = 12
+"""Failures that are remembered for that."""
 MOST_METRICS = 100
 """Metrics of a job that are kept, at most."""
 MOST_AGAIN = 8
@@ -207,13 +211,14 @@ def _failed(
         _go_back(draft, sent_back(job, found, run.requested_at, back), found, back)
         return
     told: dict[str, Any] = {"why": code, "failures": failures, **detail, **_said(event)}
-    job = replace(job, failures=failures)
+    lately = tuple(then for then in job.failed_at if then > draft.now - FAILED_LATELY_S)
+    job = replace(job, failures=failures, failed_at=(*lately, draft.now)[-MOST_FAILURES:])
     if failures > job.spec.retries:
         _end(draft, job, "failed", event, at, words.given_up(why, failures), **told)
         return
     if (other := elsewhere(job, place, worked)) is not None:
         job = sent_back(job, found, run.requested_at, other)
-    wait = doubled(backoff_s, failures, LONGEST_BACKOFF_S)
+    wait = doubled(backoff_s, len(job.failed_at), LONGEST_BACKOFF_S)
     draft.put_job(
         replace(
             job,

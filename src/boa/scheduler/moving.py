@@ -25,9 +25,11 @@ def move(draft: Draft, caps: Caps = ()) -> None:
     """
     waited_for = _start_all(draft, caps)
     running = [(job, job.run) for job in draft.jobs.values() if job.run is not None]
+    elsewhere = []
     for job, run in running:
         if job.allocation is run.allocation and not job.stop_requested:
             continue  # nearly always it is given the very same
+        elsewhere.append(job.id)
         if run.state == "stopping":
             continue
         if job.stop_requested:
@@ -38,7 +40,7 @@ def move(draft: Draft, caps: Caps = ()) -> None:
             or any(node in waited_for for node in run.slots)
         ):
             _stop(draft, job, run, _why_elsewhere(job))
-    tell_preempted(draft)
+    tell_preempted(draft, elsewhere)
 
 
 def _why_elsewhere(job: JobRecord) -> str:

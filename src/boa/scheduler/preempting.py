@@ -1,8 +1,10 @@
 """Preemption: a running job loses all its GPUs by a decision of BOA's, and is told so. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from boa.model.cluster import JobId
 from boa.model.events import PreemptionCode
 from boa.model.job import JobRecord, Run
 from boa.scheduler.state import Draft
@@ -10,12 +12,12 @@ from boa.scheduler.stop_cost import lost_s
 from boa.scheduler.words.of_terms import preempted
 
 
-def tell_preempted(draft: Draft) -> None:
+def tell_preempted(draft: Draft, jobs: Iterable[JobId]) -> None:
     """Tell of every run that BOA stops and that is to go on nowhere for now: once for each run.
 
     A run on a node that is gone is told of when the engine says that it ended.
     """
-    for job in list(draft.jobs.values()):
+    for job in [draft.jobs[id] for id in jobs]:
         run = job.run
         if (
             run is None

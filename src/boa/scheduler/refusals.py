@@ -2,6 +2,8 @@
 
 from boa.errors import BoaError, shown
 from boa.model.cluster import JobId
+from boa.scheduler.words.amounts import dollars, seconds
+from boa.units import Seconds, Usd
 
 
 class NoSuchJob(BoaError):
@@ -19,6 +21,19 @@ class NoSuchToken(BoaError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"name: got {shown(name)}; expected the name of a token (boa token list shows them)"
+        )
+
+
+class WouldLoseWork(BoaError):
+    """A pause that was not forced would throw work away."""
+
+    status = 409
+
+    def __init__(self, job: JobId, lost_s: Seconds, lost_usd: Usd) -> None:
+        super().__init__(
+            f"job {job} has no checkpoint of its last {seconds(lost_s)} of work "
+            f"({dollars(lost_usd)}): a pause would lose it; to pause all the same: "
+            f"boa job pause --force {job}"
         )
 
 

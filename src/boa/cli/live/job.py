@@ -1,5 +1,6 @@
 """`boa job`: change a job that is there, pause it, resume it, submit it again."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from boa.cli import options, parsers, shell
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 app = shell.Group("job", "Change a job that is there, pause it, resume it, submit it again.")
 Job: TypeAlias = Annotated[str, shell.Argument(metavar="JOB", help="The id of a job.")]
 Jobs: TypeAlias = Annotated[list[str], shell.Argument(metavar="JOB...", help="Ids of jobs.")]
+Force: TypeAlias = Annotated[
+    bool, shell.Option("--force", help="Pause also jobs that would lose work.")
+]
 NONE = "none"
 """In place of a limit: there is to be none."""
 
@@ -135,14 +139,17 @@ def set_fields(
 
 
 @app.add("pause")
-def pause(jobs: Jobs, json: Json = False) -> None:
-    """Have jobs give their GPUs up, with a checkpoint, until they are resumed.
+def pause(jobs: Jobs, force: Force = False, json: Json = False) -> None:
+    """Pause jobs: checkpoint, release GPUs, wait for `boa job resume`.
+
+    A job that would lose work is not paused, and says how much it would be.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa job pause 17 18
+    [dim]$[/dim] boa job pause --force 17
     """
     with connect() as client:
-        each(jobs, client.pause, lambda _: "paused", json)
+        each(jobs, partial(client.pause, force=force), lambda _: "paused", json)
 
 
 @app.add("resume")

@@ -172,16 +172,16 @@ def _priority(job: "JobRow") -> str:
 def _state(job: "JobRow") -> str:
     if members := {**job}.get("members"):
         return str(members)
-    paused = job["paused"] and job["state"] == "waiting"
+    paused = job["paused"] and job["state"] in ("waiting", "preempted")
     return "paused" if paused else coloured(job["state"])
 
 
 def _waits(client: "Client", jobs: "Sequence[Job]") -> Iterator[str]:
     """Which jobs wait for what, those that wait for the same together."""
-    waiting = [job["id"] for job in jobs if job["state"] == "waiting"]
+    waiting = [job["id"] for job in jobs if job["state"] in ("waiting", "preempted")]
     by_reason: dict[str, list[str]] = {}
     for asked in map(client.job, waiting[:MOST_ASKED]):
-        if asked["state"] == "waiting" and asked["reason"]:
+        if asked["state"] in ("waiting", "preempted") and asked["reason"]:
             by_reason.setdefault(asked["reason"], []).append(asked["id"])
     for reason, ids in by_reason.items():
         yield f"{escape(reason)} (job{'s' * (len(ids) > 1)} {', '.join(reversed(ids))})"

@@ -19,6 +19,7 @@ CENT: Usd = 0.01
 LEAST_RATE: UsdPerHour = 0.001
 COLOURS = {
     "waiting": "yellow",
+    "preempted": "magenta",
     "starting": "cyan",
     "rescaling": "cyan",
     "running": "green",

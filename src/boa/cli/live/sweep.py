@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
 app = shell.Group("sweep", "List sweeps, look at one with its jobs, stop one.")
 Name: TypeAlias = Annotated[str, shell.Argument(metavar="SWEEP", help="Its id, such as s3.")]
-ORDER = ("running", "rescaling", "starting", "waiting", "succeeded", "stopped", "failed")
+ORDER = (
+    "running",
+    "rescaling",
+    "starting",
+    "waiting",
+    "preempted",
+    "succeeded",
+    "stopped",
+    "failed",
+)
 
 
 @app.add("list")

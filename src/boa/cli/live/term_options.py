@@ -106,6 +106,13 @@ class TermOptions:
             help="The most that its start may be put off for hours in which money buys more.",
         ),
     ] = None
+    preemptible: Annotated[
+        bool,
+        shell.Option(
+            "--preemptible",
+            help="Let BOA stop the job for others although it has no checkpoint.",
+        ),
+    ] = False
     key: Annotated[
         str | None,
         shell.Option(
@@ -131,6 +138,7 @@ class TermOptions:
             "max_cost": self.max_cost,
             "deadline_s": self.deadline,
             "may_wait_s": self.may_wait,
+            "preemptible": self.preemptible or None,
             "key": self.key,
             "tags": parsers.pairs("--tag", self.tag, "project=cats") if self.tag else None,
         }

@@ -162,6 +162,8 @@ class KeptFacts:
         key: tuple[object, ...] = (name,)
         if limits is not None:
             key = (name, limits.min, limits.max, limits.types, view.barred)
+        if view.pinned or view.modest:
+            key = (*key, view.pinned, view.modest)
         place = self._places.get(key)
         if place is None:
             place = self._places[key] = len(self._alikes)

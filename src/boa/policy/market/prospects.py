@@ -80,7 +80,7 @@ def prospects(standings: Standings, horizon_s: Seconds, extra: Floats | None = N
         found.ctypes.data,
         found[1].ctypes.data,
     )
-    return _prospects(standings, found, extra)
+    return _prospects(standings, found, extra, horizon_s)
 
 
 def prospects_in_python(
@@ -107,10 +107,14 @@ def prospects_in_python(
         found += extra[:, None]  # next to which states of no use stay as they are
     if standings.forbidden is not None:
         np.copyto(found, NO_USE, where=standings.forbidden)
-    return _prospects(standings, found, extra)
+    return _prospects(standings, found, extra, horizon_s)
 
 
-def _prospects(standings: Standings, found: NDArray[np.float64], extra: Floats | None) -> Prospects:
+def _prospects(
+    standings: Standings, found: NDArray[np.float64], extra: Floats | None, horizon_s: Seconds
+) -> Prospects:
+    if standings.lost is not None:
+        _charge_lost_work(standings, found, horizon_s)
     return Prospects(
         jobs=standings.jobs,
         gains=found[0],
@@ -121,6 +125,17 @@ def _prospects(standings: Standings, found: NDArray[np.float64], extra: Floats |
         states=standings.states,
         urged=extra,
     )
+
+
+def _charge_lost_work(standings: Standings, found: NDArray[np.float64], horizon_s: Seconds) -> None:
+    """A job that stays where it is keeps work that every stop would lose: it gains by that what so
+    many seconds are worth there."""
+    assert standings.lost is not None
+    for worth, rows in standings.by_class():
+        held, lost = standings.held[rows], standings.lost[rows]
+        runs = rows.start + np.flatnonzero((held >= 0) & (lost > 0))
+        columns = standings.held[runs]
+        found[0, runs, columns] += standings.lost[runs] * worth.values[columns] / horizon_s
 
 
 def _spent(

@@ -65,6 +65,8 @@ class Standings:
     """GPU type of every state."""
     forbidden: NDArray[np.bool_] | None
     """States that a job's own user does not allow; None: there are no such."""
+    lost: Floats | None = None
+    """Seconds of work that jobs lose when they are stopped; None: none of them loses any."""
 
     def by_class(self) -> Iterator[tuple[Worth, slice]]:
         for n, worth in enumerate(self.worths):
@@ -116,6 +118,7 @@ def standings_of(
     known = facts.columns
     here, count = known.views, len(known.views)
     resumes_in = np.fromiter(map(_resumes_in, here), float, count)
+    lost = np.fromiter(map(_lost_s, here), float, count)
     return Standings(
         views=here,
         worths=tuple([worths[name] for name in known.names]),
@@ -130,10 +133,11 @@ def standings_of(
         gpus=known.gpus,
         kinds=known.kinds,
         forbidden=known.forbidden,
+        lost=lost if lost.any() else None,
     )
 
 
-_left, _resumes_in = attrgetter("left"), attrgetter("resumes_in")
+_left, _resumes_in, _lost_s = map(attrgetter, ("left", "resumes_in", "lost_s"))
 
 
 def moved(standings: Standings, given: Mapping[JobId, Allocation]) -> Standings:
@@ -216,6 +220,7 @@ def _replaced(
         gpus=standings.gpus,
         kinds=standings.kinds,
         forbidden=standings.forbidden,
+        lost=standings.lost,
     )
 
 
@@ -244,6 +249,7 @@ def only(standings: Standings, some: NDArray[np.bool_]) -> Standings:
         forbidden=None
         if standings.forbidden is None
         else np.ascontiguousarray(standings.forbidden[kept, :columns]),
+        lost=None if standings.lost is None else standings.lost[kept],
     )
 
 

@@ -1,9 +1,13 @@
-"""Strangers: jobs that no plan knows yet, or that none of the widths it weighs would suit.
+"""Strangers: jobs that take no part in the market, and are seated before it.
 
-Nothing is known of what they gain, so they take no part in the market. They keep what they have,
-while their users allow it. One that may not, or that has waited long enough (`JobView.least`),
-starts on the least that it can run on: on GPUs that are free, else on GPUs that others are squeezed
-for, else on a node rented for it.
+Three kinds of jobs: those that no plan knows yet, or that none of the widths it weighs would suit;
+those that keep exactly what they have (`JobView.pinned`); and those that failed lately, and start
+on free GPUs only (`JobView.modest`).
+
+A stranger keeps what it has, while its user allows it. One that may not, or that has waited long
+enough (`JobView.least`), starts on the least that it can run on: on free GPUs, else on GPUs that
+others are squeezed for, else on a node rented for it. A job loses its last GPUs only to a job of a
+higher rank.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +42,7 @@ class Seated:
 
 def is_stranger(job: JobView, worths: Mapping[str, Worth]) -> bool:
     worth = worths.get(job.job_class)
-    if worth is None:
+    if worth is None or job.pinned or job.modest:
         return True
     limits = job.limits
     if limits is None:
@@ -55,22 +59,27 @@ def seat_strangers(view: ClusterView, strangers: Sequence[JobView]) -> Seated:
         return Seated(placements={}, room=view.room)
     ready = [node for node in view.nodes if node.id not in view.booting]
     mine = {job.id for job in strangers}
-    stay = {job.id for job in strangers if _may_stay(job)}
     held = {job.id: job.allocation for job in view.jobs if job.allocation is not None}
     placed: dict[JobId, Allocation] = {}
-    for gpu, kind in view.gpu_types.items():
-        pool = Pool(gpu, kind.gpus_per_node, (node.id for node in view.nodes if node.gpu == gpu))
-        placed.update(pool.pin({j: a for j, a in held.items() if j in stay and a.gpu == gpu}))
+    for pinned in (True, False):
+        stay = {j.id for j in strangers if j.pinned == pinned and (pinned or _may_stay(j))}
+        for gpu, kind in view.gpu_types.items():
+            nodes = (node.id for node in view.nodes if node.gpu == gpu)
+            pool = Pool(gpu, kind.gpus_per_node, nodes)
+            pool.pin({j: a for j, a in placed.items() if a.gpu == gpu})
+            placed.update(pool.pin({j: a for j, a in held.items() if j in stay and a.gpu == gpu}))
     room, new = view.room, list[Node]()
-    for job in sorted((j for j in strangers if j.id not in placed), key=lambda j: j.arrival):
+    waiting = (job for job in strangers if job.id not in placed and not job.pinned)
+    for job in sorted(waiting, key=_turn):
         share = job.least
         if share is None or share.gpu not in view.gpu_types:
             continue
         everyone = {j: a for j, a in held.items() if j not in mine} | placed
+        squeezed = everyone if job.modest else _squeezed(view, mine, job.rank) | placed
         found = (
             _taken(view, ready, everyone, share)
             or _taken(view, [*view.nodes, *new], everyone, share)
-            or _taken(view, ready, placed, share)
+            or _taken(view, ready, squeezed, share)
         )
         kind = view.gpu_types[share.gpu]
         count = -(-share.width // kind.gpus_per_node)
@@ -79,10 +88,32 @@ def seat_strangers(view: ClusterView, strangers: Sequence[JobView]) -> Seated:
             rented = [Node(first + n, kind.name, kind.gpus_per_node) for n in range(count)]
             new, room = [*new, *rented], room.without(kind, count)
             found = _taken(view, rented, {}, share)
-        found = found or _taken(view, view.nodes, placed, share)
+        found = found or _taken(view, view.nodes, squeezed, share)
         if found is not None:
             placed[job.id] = found
     return Seated(placements=placed, new=tuple(new), room=room)
+
+
+def _turn(job: JobView) -> tuple[object, ...]:
+    """Higher ranks first; of one rank those that have run before, then by arrival; retries last."""
+    return (-job.rank, job.modest, not job.service, job.arrival)
+
+
+def _squeezed(view: ClusterView, mine: set[JobId], rank: int) -> dict[JobId, Allocation]:
+    """What a job of this rank must leave to those of the market: their least width, where their
+    rank is not lower."""
+    found: dict[JobId, Allocation] = {}
+    for job in view.jobs:
+        held = job.allocation
+        if held is None or job.id in mine or job.rank < rank:
+            continue
+        least, nodes = 1 if job.limits is None else job.limits.min, list[tuple[NodeId, int]]()
+        for node, count in held.nodes:
+            kept = min(count, least)
+            least -= kept
+            nodes += [(node, kept)] if kept else []
+        found[job.id] = Allocation(held.gpu, tuple(nodes))
+    return found
 
 
 def _may_stay(job: JobView) -> bool:

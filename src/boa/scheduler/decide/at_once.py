@@ -23,9 +23,10 @@ from boa.scheduler.decide.part_caps import (
     narrowed,
     shortage_of,
 )
+from boa.scheduler.decide.protection import NO_RANK, rank, takers, upheld
 from boa.scheduler.decide.reasons import changes
 from boa.scheduler.decide.room import is_capped, left_to_rent
-from boa.scheduler.decide.views import set_least
+from boa.scheduler.decide.views import Pressure, set_least
 from boa.scheduler.state import Draft, is_usable
 from boa.scheduler.words.of_keeping import WAITS, waits_for_cap
 from boa.units import GpuName, Seconds
@@ -90,6 +91,9 @@ class AtOnce(Decider):
         ]
         self.asked_again.clear()
         current = current_allocations(jobs)
+        if self.at_events:
+            waiting = (rank(job) for job in jobs if job.allocation is None)
+            self.pressure = Pressure(self.calm, max(waiting, default=NO_RANK))
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
             room = self._without_surplus(draft, current, room, {job.id for job in jobs})
@@ -100,8 +104,12 @@ class AtOnce(Decider):
         self._remember(draft, decision)
         shut = {seen.id: seen.barred for seen in view.jobs if seen.barred}
         placed = self._placed(draft, jobs, current, view.nodes, decision, room, shut)
+        placed = self._upheld(draft, jobs, current, placed)
         if allowed:
             placed = self._capped(placed, jobs, allowed)
+        shut_out = {job for job, most in allowed.items() if not most.most}
+        self.over_cap = self.over_cap | shut_out
+        self._say_who_took(jobs, current, placed.allocations)
         given_up = set(map(_id, view.nodes)) - placed.kept
         self.unwanted = (self.unwanted | given_up) & draft.nodes.keys()
         rent(draft, placed.new, self.gpu_types, self.weighed, self.coming)
@@ -111,6 +119,41 @@ class AtOnce(Decider):
         self._hand_out(draft, placed)
         if self.at_events:
             self._say_waits(draft, jobs, room)
+
+    def _upheld(
+        self,
+        draft: Draft,
+        jobs: Sequence[JobRecord],
+        current: Mapping[JobId, Allocation],
+        placed: "_Placed",
+    ) -> "_Placed":
+        """The decision with what protected jobs keep, and the nodes that they are on."""
+        sizes = {node.id: node.gpus for node in [*self.nodes(draft), *placed.new]}
+        guarded = self.guarded(jobs, draft.now)
+        given = upheld(placed.allocations, current, guarded, sizes, last_gpus=self.at_events)
+        kept = placed.kept
+        if given is not placed.allocations:
+            told = {job.id for job in placed.jobs}
+            others = [job for job in jobs if given.get(job.id) != placed.allocations.get(job.id)]
+            more = [job for job in others if job.id not in told]
+            placed = placed._replace(
+                jobs=[*placed.jobs, *more],
+                shares={**placed.shares, **_shares(others, given)},
+                allocations=given,
+            )
+        pinned = [current[job.id] for job in guarded if job.pinned and job.id in current]
+        kept = kept.union(node for held in pinned for node, _ in held.nodes)
+        return placed._replace(kept=kept)
+
+    def _say_who_took(
+        self,
+        jobs: Sequence[JobRecord],
+        before: Mapping[JobId, Allocation],
+        after: Mapping[JobId, Allocation],
+    ) -> None:
+        losers = [job for job in before if job not in after]
+        ranks = {job.id: rank(job) for job in jobs} if losers else {}
+        self.taken = takers(before, after, ranks, losers)
 
     def _allowed(self, jobs: Sequence[JobRecord]) -> Mapping[JobId, Allowance]:
         """Allowances of jobs under caps, whatever a market would give them: an answer that caps
@@ -171,6 +214,10 @@ class AtOnce(Decider):
         nodes = self.nodes(draft)
         _, surplus = within_limits(active, current, nodes, self.gpu_types, room)
         self.unwanted |= frozenset(surplus)
+        gone = frozenset(surplus)
+        self.over_cap = frozenset(
+            job for job, held in current.items() if any(node in gone for node, _ in held.nodes)
+        )
         return _with_draining(draft, room, surplus)
 
     def _remember(self, draft: Draft, decision: Decision) -> None:

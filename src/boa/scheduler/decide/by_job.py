@@ -10,6 +10,7 @@ from boa.model.job import JobRecord
 from boa.placement.fitting import Fitted, Room, fit
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
 from boa.scheduler.decide.part_caps import Allowance, kept_within, narrowed, shortage_of
+from boa.scheduler.decide.protection import upheld
 from boa.scheduler.state import Draft
 from boa.units import Seconds
 
@@ -60,16 +61,29 @@ class ByJob(Decider):
         allowed = self.allowed(placed, wished)
         shares = self._narrowed(placed, wished, allowed)
         placed = [job for job in placed if job.id in shares]
+        guarded = self.guarded(placed, draft.now)
+        current = current_allocations(draft.paying)
+        kept = {job.id: current[job.id] for job in guarded if job.pinned and job.id in current}
+        shares = {**shares, **{job: Share(a.gpu, a.width) for job, a in kept.items()}}
         wants = self.wants(placed, shares, draft.now)
+        for job, held in kept.items():
+            wants[job] = wants[job]._replace(min=held.width, max=held.width, types=(held.gpu,))
         usable = draft.usable_nodes()
         fitted = fit(
             wants,
-            current_allocations(draft.paying),
+            current,
             [record.node for record in usable],
             self.gpu_types,
             draft.state.next_node,
             room,
         )
+        sizes = {record.id: record.gpus for record in usable}
+        sizes |= {node.id: node.gpus for node in fitted.new_nodes}
+        sizes = {node: gpus for node, gpus in sizes.items() if node not in fitted.give_back}
+        given = upheld(fitted.allocations, current, guarded, sizes)
+        if given is not fitted.allocations:
+            fitted = replace(fitted, allocations=given)
+        self.taken = {}
         if allowed:
             fitted = self._capped(fitted, wished, allowed)
         rent(draft, fitted.new_nodes, self.gpu_types, coming=self.coming)

@@ -34,15 +34,17 @@ from boa.policy.boa import Planned
 from boa.policy.market.commitments import Arriving, arriving, to_go
 from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.part_caps import Allowance, Caps, allowances
+from boa.scheduler.decide.protection import CALM, Guarded, protection, rank
 from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.room import Refused, left_to_rent
-from boa.scheduler.decide.views import KeptViews, believed_of, job_views
+from boa.scheduler.decide.views import KeptViews, Pressure, believed_of, job_views
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.lifecycle import drop_node
 from boa.scheduler.money.steering import Commitments
 from boa.scheduler.observe.messages import CloudRefused
 from boa.scheduler.state import Draft, is_usable
+from boa.scheduler.stop_cost import StopCost, stop_cost
 from boa.scheduler.words.of_nodes import rent_fields
 from boa.scheduler.words.of_shortages import shortage, shortage_fields
 from boa.units import GpuName, Seconds
@@ -87,6 +89,12 @@ class Decider(ABC):
     """Why jobs are to have something else since this step …"""
     changed: Mapping[JobId, Change] = field(default_factory=dict)
     """… and of whom a market has changed the GPUs."""
+    taken: Mapping[JobId, JobId] = field(default_factory=dict)
+    """Jobs of a higher priority that those which lose all their GPUs lose them to."""
+    over_cap: frozenset[JobId] = frozenset()
+    """Jobs that a hard cap leaves no GPUs."""
+    calm: float = CALM
+    """Rescaling times for which a market leaves a job where it is, once it was rescaled."""
     asked_again: set[JobId] = field(default_factory=set)
     """Jobs that count more or less than when they were last asked about."""
     weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
@@ -95,6 +103,8 @@ class Decider(ABC):
     """The same of all nodes that are there, also of those that it did not look at since."""
     arrivals_come_to: tuple[Any, Arriving] = (None, Arriving(0.0, 0.0, {}))
     """The worths that jobs go by, and what jobs which arrive will hold by them."""
+    pressure: Pressure = field(default_factory=Pressure)
+    """How strictly running jobs keep their GPUs at this decision."""
     views: KeptViews = field(default_factory=KeptViews)
     """Those that a market was shown last: it is asked of all jobs at every event."""
     looked: "_Looked | None" = None
@@ -273,16 +283,49 @@ class Decider(ABC):
         state = job.state
         if job.run is None:
             state = "starting" if job.moved_at is None else "rescaling"
-            state = "waiting" if given is None else state
+            if given is None:
+                state = "preempted" if job.state == "preempted" else "waiting"
         changed = replace(job, state=state, reason=why or job.reason)
         if given != job.allocation:
             cause = self.causes.get(job.id) if self.by_job else "round"
             left, change = self.beliefs.left(job), self.changed.get(job.id)
             told = reason(job, given, cause, self.memory, left, change)
+            if given is None:
+                by = self.taken.get(job.id)
+                if by:
+                    told = {**told, "taken": "job", "by": by}
+                elif job.id in self.over_cap:
+                    told = {**told, "taken": "cap"}
             changed = replace(changed, allocation=given, why=told)
         draft.put_job(changed)
         if short is not None and why != job.reason and short != self.short.get(job.id):
             draft.tell("shortage", job=job.id, name=job.name, **shortage_fields(short))
+
+    def stop_cost(self, job: JobRecord, now: Seconds) -> StopCost:
+        """Return what stopping a job's run costs now, by what is believed of its class."""
+        known, run = self.beliefs.of(job), job.run
+        gpu = None if run is None else self.gpu_types.get(run.allocation.gpu)
+        return stop_cost(job, now, rescale_s=known.rescale_s, saves=known.saves, gpu=gpu)
+
+    def guarded(self, jobs: Sequence[JobRecord], now: Seconds) -> list[Guarded]:
+        """Jobs as `upheld` looks at them. A job that only just moved is protected by the market
+        itself: here it is work that may not be lost."""
+        believed = believed_of(jobs, self.beliefs)
+        found = []
+        for job in jobs:
+            known, run = believed[self.beliefs.kin(job)], job.run
+            guard = protection(job, known.rescale_s, known.saves, self.pressure.calm)
+            found.append(
+                Guarded(
+                    id=job.id,
+                    rank=rank(job),
+                    pinned=guard.pins(now, rank(job), self.pressure.rank),
+                    runs=run is not None and run.state != "stopping",
+                    arrival=job.submitted_at,
+                    started=job.attempts > 0,
+                )
+            )
+        return found
 
     def nodes(self, draft: Draft) -> Sequence[Node]:
         """Nodes that jobs may have, by rising id; the same again while no record is another."""
@@ -296,8 +339,9 @@ class Decider(ABC):
         return last.nodes
 
     def job_views(self, draft: Draft, jobs: Sequence[JobRecord]) -> list[JobView]:
-        made = self.views.of if self.at_events else job_views
-        return made(jobs, self.beliefs, self.gpu_types, draft.now)
+        if not self.at_events:
+            return job_views(jobs, self.beliefs, self.gpu_types, draft.now)
+        return self.views.of(jobs, self.beliefs, self.gpu_types, draft.now, self.pressure)
 
     def view(
         self, draft: Draft, jobs: Sequence[JobRecord], room: Room | None = None

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -14,6 +14,15 @@ from boa.model.kept_rows import Ints, KeptRows
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.scheduler.decide.barring import barred_for, kept_off
+from boa.scheduler.decide.protection import (
+    NO_RANK,
+    Protection,
+    is_modest,
+    protection,
+    rank,
+    unsaved_s,
+)
+from boa.scheduler.decide.protection import NONE as UNPROTECTED
 from boa.scheduler.learn.beliefs import Beliefs, Believed
 from boa.units import GpuName, Seconds
 
@@ -32,6 +41,16 @@ def job_views(
 ) -> list[JobView]:
     believed = believed_of(jobs, beliefs)
     return [_job_view(job, believed[beliefs.kin(job)], beliefs, gpu_types, now) for job in jobs]
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """How strictly running jobs keep their GPUs at a decision."""
+
+    calm: float = 0.0
+    """Rescaling times for which a job that was rescaled keeps its GPUs."""
+    rank: int = NO_RANK
+    """The highest rank of the jobs that wait for GPUs: those of a lower one are not kept so."""
 
 
 class KeptViews:
@@ -61,6 +80,7 @@ class KeptViews:
         beliefs: Beliefs,
         gpu_types: Mapping[GpuName, GpuType],
         now: Seconds,
+        pressure: Pressure,
     ) -> list[JobView]:
         before = self._rows.before(jobs)
         fresh = [] if before is None else self._take_over(jobs, before, beliefs)
@@ -69,11 +89,14 @@ class KeptViews:
             if kept.known is not known:
                 kept.known = known
                 kept.view = _job_view(kept.record, known, beliefs, gpu_types, now)
+                job = kept.record
+                kept.guard = protection(job, known.rescale_s, known.saves, pressure.calm)
         if beliefs.left_passes:
             for kept in self._kept:
                 _set_left(kept.view, beliefs.left(kept.record))
         for kept in self._starting:
             _set_resumes_in(kept.view, _resumes_in(kept.record, kept.view.rescale_s, now))
+        self._guard(now, pressure)
         views = [kept.view for kept in self._kept]
         held, since, widths = self._passing.T
         service = held + (now - since) * widths
@@ -99,6 +122,19 @@ class KeptViews:
             self._passing[row] = _passing(jobs[row])
         return [self._kept[row] for row in fresh]
 
+    def _guard(self, now: Seconds, pressure: Pressure) -> None:
+        """Show which jobs are protected now, and which wait for free GPUs only: both pass."""
+        for kept in self._kept:
+            job, view = kept.record, kept.view
+            if kept.guard is UNPROTECTED and not job.failed_at and job.saved_at is None:
+                continue  # nearly all
+            pinned = kept.guard.pins(now, rank(job), pressure.rank)
+            modest = is_modest(job, now)
+            if view.pinned != pinned or view.modest != modest:
+                kept.view = view = replace(view, pinned=pinned, modest=modest)
+            if job.saved_at is not None and kept.known is not None:
+                _set_lost_s(view, unsaved_s(job, kept.known.saves, now))
+
     def _believe(self, beliefs: Beliefs) -> bool:
         """Ask what is believed of every kin; whether any of it is new."""
         before = self._believed
@@ -118,8 +154,9 @@ def _same(had: Believed | None, known: Believed) -> Believed:
 class _Kept:
     """A record with its view, by what is known of its kin."""
 
-    __slots__ = ("kin", "known", "record", "starting", "view")
+    __slots__ = ("guard", "kin", "known", "record", "starting", "view")
     view: JobView
+    guard: Protection
 
     def __init__(self, record: JobRecord, kin: Hashable) -> None:
         self.record, self.kin = record, kin
@@ -147,7 +184,9 @@ def _setter(name: str) -> Callable[[JobView, Any], None]:
     return found
 
 
-_set_left, _set_service, _set_resumes_in = map(_setter, ("left", "service", "resumes_in"))
+_set_left, _set_service, _set_resumes_in, _set_lost_s = map(
+    _setter, ("left", "service", "resumes_in", "lost_s")
+)
 set_least: Callable[[JobView, Share], None] = _setter("least")
 """For the decider alone, and of views that are kept: a record that is the same has the same."""
 
@@ -181,6 +220,8 @@ def _job_view(
         limits=job.spec.gpus,
         barred=barred.states,
         urgency=job.urgency,
+        rank=rank(job),
+        lost_s=unsaved_s(job, known.saves, now),
     )
 
 

@@ -43,7 +43,7 @@ class Sampling:
                 effective=effective,
                 wanted=wanted(draft.jobs.values()),
                 active=len(draft.jobs),
-                waiting=sum(job.state == "waiting" for job in draft.jobs.values()),
+                waiting=sum(job.state in ("waiting", "preempted") for job in draft.jobs.values()),
             )
         )
 

@@ -9,11 +9,12 @@ from boa.model.job import JobRecord
 from boa.model.job_spec import amended
 from boa.model.workload import GpuType
 from boa.scheduler.observe.commands import check
-from boa.scheduler.refusals import NoSuchJob
+from boa.scheduler.refusals import NoSuchJob, WouldLoseWork
 from boa.scheduler.state import Draft
+from boa.scheduler.stop_cost import StopCost
 from boa.scheduler.terms.dependencies import waits
 from boa.scheduler.words.of_terms import PAUSED
-from boa.units import GpuName
+from boa.units import GpuName, Seconds
 
 _DEADLINE = ("nears", "out_of_reach", "missed")
 
@@ -31,11 +32,22 @@ def active(draft: Draft, job_id: str, known: JobRecord | None, doing: str) -> Jo
     return job
 
 
-def pause(draft: Draft, job: JobRecord) -> JobRecord:
-    """It gives its GPUs up, with a checkpoint, until it is resumed."""
+LEAST_LOST_S: Seconds = 10.0
+"""Work of less than this is lost without a question."""
+
+
+def pause(draft: Draft, job: JobRecord, cost: StopCost, *, force: bool = False) -> JobRecord:
+    """Take a job's GPUs until it is resumed; refuse where that loses work, unless forced.
+
+    `cost` is what stopping its run costs now.
+    """
     if job.paused:
         return job
-    draft.tell("paused", job=job.id, name=job.name)
+    loses = cost.lost_s >= LEAST_LOST_S and not job.spec.preemptible
+    if loses and not force:
+        raise WouldLoseWork(job.id, cost.lost_s, cost.lost_usd)
+    lost = {"lost_s": cost.lost_s} if cost.lost_s else {}
+    draft.tell("paused", job=job.id, name=job.name, **lost)
     draft.replan = True
     state = "waiting" if job.run is None else job.state
     return draft.put_job(

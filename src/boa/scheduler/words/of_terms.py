@@ -8,6 +8,7 @@ from boa.model.events import (
     DeadlineFields,
     Limited,
     OfJob,
+    Paused,
     PreemptedFields,
     PreemptionCode,
     StopCode,
@@ -96,9 +97,13 @@ def preempted_told(about: About, data: PreemptedFields) -> Words:
         yield " of work since its last checkpoint is lost"
 
 
-def paused(about: About, data: OfJob) -> Words:
+def paused(about: About, data: Paused) -> Words:
     yield from named(about, data["name"])
     yield " was paused"
+    if data.get("lost_s"):
+        yield "; "
+        yield worded(data.get("lost_s", 0.0))
+        yield " of work since its last checkpoint is lost"
 
 
 def resumed(about: About, data: OfJob) -> Words:

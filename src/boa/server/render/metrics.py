@@ -24,7 +24,7 @@ from boa.scheduler.observe.histogram import up_to
 from boa.scheduler.observe.sampling import wanted
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-ACTIVE: tuple[State, ...] = ("waiting", "starting", "running", "rescaling")
+ACTIVE: tuple[State, ...] = ("waiting", "starting", "running", "rescaling", "preempted")
 _COUNTED = (
     ("boa_jobs_submitted", "submitted", "Jobs submitted."),
     ("boa_rescalings", "rescalings", "Changes of GPUs by decision, after jobs' first starts."),

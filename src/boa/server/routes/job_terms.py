@@ -1,6 +1,8 @@
 """A job's terms: priced before it is submitted, changed while it is there; and submitted again."""
 
-from fastapi import APIRouter, Depends, Request
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from boa.api import answers
@@ -21,6 +23,7 @@ from boa.server.render import examples
 from boa.server.render.estimates import priority_document
 from boa.server.routes.jobs import JobPath, JobRoutes
 
+Force: TypeAlias = Annotated[bool, Query(description="Pause also where work is lost.")]
 WRONG = (400, 401, 403, 404, 413, 422, 503)
 
 
@@ -40,7 +43,7 @@ class TermRoutes:
             responses=documented(400, 401, 403, 413, 422, 503),
         )
         for path, do in (("pause", self.pause), ("resume", self.resume)):
-            responses = documented(401, 403, 404, 422, 503)
+            responses = documented(401, 403, 404, *((409,) if do == self.pause else ()), 422, 503)
             add(f"/jobs/{{job}}/{path}", do, methods=["POST"], responses=responses)
         changes = examples.body("JobChanges", {"weight": 3, "gpus": {"max": 4}, "max_cost": 60})
         add(
@@ -106,13 +109,18 @@ class TermRoutes:
         said["max_time"] = _limit(spec.max_time_s, way.seconds)
         return said
 
-    async def pause(self, request: Request, job: JobPath) -> answers.JobAnswer:
-        """Have a job give its GPUs up, with a checkpoint, until it is resumed.
+    async def pause(
+        self, request: Request, job: JobPath, force: Force = False
+    ) -> answers.JobAnswer:
+        """Pause a job: it saves a checkpoint, releases its GPUs and waits until it is resumed.
 
-        Needs the role member and to be its owner, or the role admin; as does all that follows.
+        A pause that would lose work is refused (409), with how much that is, unless `force` is
+        true. Needs the role member and to be its owner, or the role admin; as does all that follows.
         """
         _, by = await self._own(request, job, "paused")
-        return self._jobs.details(await answer(self._service.control.pause(job, by=by)), by)
+        return self._jobs.details(
+            await answer(self._service.control.pause(job, force=force, by=by)), by
+        )
 
     async def resume(self, request: Request, job: JobPath) -> answers.JobAnswer:
         """Go on with a job that was paused, as soon as there are GPUs for it."""
