@@ -75,7 +75,9 @@ def run_saved(draft: Draft, event: RunEvent) -> None:
     """Take in that its checkpoint folder holds something new: also a silent job can be stopped."""
     job = _running(draft, event)
     if job is not None:
-        draft.put_job(replace(job, saved_at=max(draft.now - event.age_s, job.saved_at or 0.0)))
+        draft.put_job(
+            replace(job, saved_at=max(draft.now - event.saved_age_s, job.saved_at or 0.0))
+        )
 
 
 Worked: TypeAlias = Callable[[JobRecord], AbstractSet[Placement]]

@@ -115,12 +115,12 @@ class TermRoutes:
         """Pause a job: it saves a checkpoint, releases its GPUs and waits until it is resumed.
 
         A pause that would lose work is refused (409), with how much that is, unless `force` is
-        true. Needs the role member and to be its owner, or the role admin; as does all that follows.
+        true. Needs the role member and to be its owner, or the role admin; as does all that
+        follows.
         """
         _, by = await self._own(request, job, "paused")
-        return self._jobs.details(
-            await answer(self._service.control.pause(job, force=force, by=by)), by
-        )
+        paused = self._service.control.pause(job, force=force, by=by)
+        return self._jobs.details(await answer(paused), by)
 
     async def resume(self, request: Request, job: JobPath) -> answers.JobAnswer:
         """Go on with a job that was paused, as soon as there are GPUs for it."""
