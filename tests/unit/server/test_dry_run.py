@@ -26,6 +26,7 @@ META = {
     "began": 1.0,
     "money": {"terms": None},
     "tally": {"since": 1.0, "closed": {}},
+    "totals": {},
 }
 
 
