@@ -215,7 +215,8 @@ def delete_all_rows(rng: random.Random, scene: Scene) -> None:
 
 
 def delete_a_setting(rng: random.Random, scene: Scene) -> None:
-    key = rng.choice(("cluster", "secret", "serials", "clock"))
+    kept = ("money", "tally", "totals", "plan")
+    key = rng.choice(("cluster", "secret", "serials", "clock", *kept))
     _sql(scene, ("DELETE FROM meta WHERE key = ?", (key,)))
 
 

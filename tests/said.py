@@ -148,6 +148,11 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     (
         "deadline",
+        {"name": "net", "why": "out_of_reach", "in_s": 53.0, "takes_s": 30.0, "boot_s": 40.0},
+        "job 3 (net) may miss its deadline in 53 s, takes 30 s and 40 s more if a node has to boot",
+    ),
+    (
+        "deadline",
         {"name": "net", "why": "missed", "in_s": -1.0},
         "job 3 (net) has missed its deadline: it goes on at its own weight",
     ),
@@ -183,7 +188,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "retry",
         {"name": "net", "why": "run_lost", "detail": "gone", "exit_code": None, "wait_s": 5.0},
         "job 3 (net) lost its run (gone), which is no failure of its own: it is started "
-        "again, from its last checkpoint if it has one",
+        "again in 5 s, from its last checkpoint if it has one",
     ),
     (
         "retry",

@@ -14,3 +14,8 @@ def counted(question: int, tell: Tell) -> tuple[int, int]:
         tell(os.getpid())
         time.sleep(3600)
     return question, os.getpid()
+
+
+def environment(question: int, tell: Tell) -> dict[str, str]:
+    """What the process sees of its environment."""
+    return dict(os.environ)

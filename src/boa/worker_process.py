@@ -2,21 +2,41 @@
 
 It ends with its parent, however that ends; it can be killed from any thread, limited in time,
 begun anew and asked again.
+
+`multiprocessing` would start it, and a resource tracker next to it, with the whole environment of
+the parent. Every process of the same user can read that environment in /proc for as long as they
+run. So the process is started here, with the few variables that it needs.
 """
 
 import atexit
+import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import Connection, Pipe
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from boa.own_process import close_to_others
 from boa.units import Seconds
+
+NEEDED = (
+    *("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "VIRTUAL_ENV"),
+    *("LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "BOA_PURE_PYTHON"),
+)
+"""Variables that a worker process is started with."""
+NEEDED_BEGINNINGS = ("LC_", "OMP_", "OPENBLAS_", "MKL_", "BLIS_", "COVERAGE_")
+"""Beginnings of the names of further ones. Also needed: PYTHON and a single word, such as
+PYTHONPATH (PYTHON_KEYRING_TOKEN is not)."""
+BEGIN = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[3]); "
+    "from boa.worker_process import serve; serve(int(sys.argv[2]))"
+)
 
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
@@ -41,8 +61,7 @@ class WorkerProcess(Generic[_Question, _Answer]):
     """Begun when it is first asked; asked by one thread, killed or closed by any.
 
     `work` runs in the process, for every question. It is a function of a module, as are question
-    and answer things that can be sent. `helpers`: it may begin processes, which see to it that
-    they end with it (`end_with_parent`).
+    and answer things that can be sent.
     """
 
     def __init__(
@@ -51,11 +70,10 @@ class WorkerProcess(Generic[_Question, _Answer]):
         name: str,
         *,
         niceness: int = 0,
-        helpers: bool = False,
     ) -> None:
-        self._work, self._name, self._niceness, self._helpers = work, name, niceness, helpers
+        self._work, self._name, self._niceness = work, name, niceness
         self._lock = threading.Lock()
-        self._process: BaseProcess | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._doomed = self._closed = False
         """Doomed: killed before it was up."""
@@ -112,12 +130,19 @@ class WorkerProcess(Generic[_Question, _Answer]):
             process, self._process, self._doomed = self._process, None, False
         if process is not None:
             process.kill()
-            process.join()
-            process.close()
+            process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
         if self._pipe is not None:
             self._pipe.close()  # only now: it might have been writing
             self._pipe = None
-        atexit.unregister(self.kill)
+        atexit.unregister(self._leave)
+
+    def _leave(self) -> None:
+        self.close()
+        process = self._process
+        if process is not None:
+            process.wait()
 
     def _asked(self, question: _Question, limit_s: Seconds | None, heard: Tell | None) -> _Answer:
         limit = None if limit_s is None else threading.Timer(limit_s, self.kill)
@@ -147,37 +172,63 @@ class WorkerProcess(Generic[_Question, _Answer]):
         if self._closed:
             raise WorkerClosed
         if self._pipe is None:
-            spawn = multiprocessing.get_context("spawn")
-            self._pipe, theirs = spawn.Pipe()
-            arguments = (theirs, self._work, self._niceness)
-            daemon = not self._helpers  # a daemon may not have children; the rest is our own doing
-            process = spawn.Process(target=_serve, args=arguments, name=self._name, daemon=daemon)
-            try:
-                process.start()  # not under the lock: nobody else is to wait for it
-            finally:
-                theirs.close()
-            atexit.register(self.kill)  # or leaving would wait for it: it does not hear SIGTERM
+            self._pipe, theirs = Pipe()
+            with theirs:
+                process = _started(self._name, theirs.fileno())  # not under the lock: it may last
+            atexit.register(self._leave)
             with self._lock:
                 self._process = process
                 if self._doomed:
                     process.kill()
+            with suppress(OSError):  # it was killed before it was up: so the question hears
+                self._pipe.send((self._work, self._niceness))
         return self._pipe
 
 
-def _serve(pipe: Connection, work: Callable[[Any, Tell], Any], niceness: int) -> None:
-    """The process: answers until its parent hangs up."""
+def needed(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a worker process needs: no secret is among them."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in NEEDED
+        or name.startswith(NEEDED_BEGINNINGS)
+        or (name.startswith("PYTHON") and "_" not in name)
+    }
+
+
+def _started(name: str, pipe: int) -> "subprocess.Popen[bytes]":
+    """Start a process that is asked through this descriptor. It ends when its standard input does,
+    which is open for as long as its parent lives."""
+    words = [sys.executable, "-c", BEGIN, name, str(pipe), json.dumps(sys.path)]
+    return subprocess.Popen(
+        words, env=needed(os.environ), stdin=subprocess.PIPE, pass_fds=(pipe,), bufsize=0
+    )
+
+
+def serve(descriptor: int) -> None:
+    """Answer questions until the parent hangs up: the main function of the process."""
     for signalled in (signal.SIGINT, signal.SIGTERM):  # meant for the parent, which kills us
         signal.signal(signalled, signal.SIG_IGN)
-    os.nice(niceness)
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    with suppress(EOFError, OSError):
+    close_to_others(lambda name: True)  # the parent unpickles what this process answers
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    with suppress(EOFError, OSError), Connection(descriptor) as pipe:
+        work, niceness = pipe.recv()
+        os.nice(niceness)
         while True:
             answer = work(pipe.recv(), lambda news: pipe.send((_NEWS, news)))
             pipe.send((_ANSWER, answer))
 
 
-def end_with_parent() -> None:
+def _end_with_input() -> None:
     """For a thread: a parent that is killed says nothing, and its child would go on for good."""
+    with suppress(OSError):
+        while os.read(0, 1):
+            pass
+    os._exit(1)
+
+
+def end_with_parent() -> None:
+    """For a thread of a process of `multiprocessing`, which it ends when its parent is gone."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -36,6 +36,20 @@ def test_a_job_has_its_secrets_and_its_log_has_stars(runs: Runs) -> None:
     assert on_disk(runs.root, "MIIEvQIBADANBg") == []
 
 
+def test_the_report_token_of_a_run_is_masked_as_its_secrets_are(runs: Scripts) -> None:
+    token = "1795712615.98cd6342d08b58ce34b3b15bb9ff8d09"
+    env = {"BOA_REPORT_TOKEN": token}
+    key = runs.start("sh", "-c", "env; echo ${#BOA_REPORT_TOKEN}", env_of_service=env)
+    runs.end(key)
+    lines = runs.log(key).splitlines()
+    assert f"BOA_REPORT_TOKEN={'*' * len(token)}" in lines
+    assert lines[-1] == f"{len(token)}"
+    warm = f"{WARM}print(warm, os.environ['BOA_REPORT_TOKEN'], flush=True)"
+    key = runs.run(warm, job="2", env_of_service=env)
+    runs.end(key)
+    assert runs.log(key).split() == ["True", "*" * len(token)]
+
+
 def test_a_warm_start_has_them_too_and_its_parent_keeps_none(runs: Scripts) -> None:
     script = f"{WARM}import time; print(warm, os.environ['KEY'], flush=True); time.sleep(1000)"
     key = runs.run(script, secrets=SECRETS)

@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
 from boa.worker_process import WorkerClosed, WorkerKilled, WorkerProcess, WorkerTooSlow
-from worker_answers import counted
+from worker_answers import counted, environment
 
 Worker: TypeAlias = WorkerProcess[int, tuple[int, int]]
 ENDLESS = -1
@@ -94,3 +95,39 @@ def test_who_forgets_to_close_it_ends_all_the_same(tmp_path: Path) -> None:
         command, env=environment, stdout=subprocess.PIPE, text=True, timeout=300, check=True
     ).stdout
     assert not Path(f"/proc/{int(said)}").exists()
+
+
+def children(pid: int) -> set[int]:
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return {int(child) for path in found for child in path.read_text().split()}
+
+
+def test_no_process_is_started_with_secrets_of_the_parents_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("BOA_TOKEN", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "PYTHON_KEYRING_TOKEN"):
+        monkeypatch.setenv(name, "planted")
+    before = children(os.getpid())
+    worker: WorkerProcess[int, dict[str, str]] = WorkerProcess(environment, "environment")
+    try:
+        seen = worker.ask(0)
+        assert "planted" not in seen.values()
+        assert seen["PATH"] == os.environ["PATH"]
+        started = children(os.getpid()) - before
+        assert worker.pid in started
+        for pid in started:  # a resource tracker of multiprocessing's would be one of them
+            with suppress(PermissionError):  # closed to its own user altogether
+                assert b"planted" not in Path(f"/proc/{pid}/environ").read_bytes()
+    finally:
+        worker.close()
+        worker.let_go()
+
+
+def test_a_process_that_is_up_is_closed_to_others_of_its_user() -> None:
+    worker: WorkerProcess[int, dict[str, str]] = WorkerProcess(environment, "environment")
+    try:
+        worker.ask(0)
+        assert Path(f"/proc/{worker.pid}/environ").stat().st_uid == 0, "the kernel's: not dumpable"
+    finally:
+        worker.close()
+        worker.let_go()

@@ -73,13 +73,14 @@ class RunFolders:
         return 0.0
 
     def logs(self, job: JobId) -> Sequence[LogFile]:
-        """A long log is in two parts, both of them listed: the older first."""
+        """A long log is in two parts, both of them listed: the older first. What a job has put in
+        the place of one is listed as well: who reads it tells."""
         found = []
         for attempt in self._attempts(job):
             with suppress(OSError), os.scandir(self.folder(RunKey(job, attempt))) as entries:
                 for entry in entries:
                     match = _LOG.fullmatch(entry.name)
-                    if match and entry.is_file(follow_symlinks=False):
+                    if match:
                         found.append((attempt, int(match[1]), not match[2], Path(entry.path)))
         return [LogFile(attempt, rank, path) for attempt, rank, _, path in sorted(found)]
 

@@ -223,6 +223,8 @@ class DeadlineFields(OfJob):
     """Until the deadline; negative: it has passed."""
     takes_s: NotRequired[Seconds]
     """To its end, as is believed …"""
+    boot_s: NotRequired[Seconds]
+    """Seconds more if a node has to boot for it."""
     urgency: NotRequired[float]
     """… when a second of it counts so many times as much as its class's."""
 

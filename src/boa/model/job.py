@@ -118,6 +118,8 @@ class JobRecord:
     """Fingerprint of the files that it runs, as they were when it was submitted; empty: unknown."""
     failures: int = 0
     """Ends in a row that count against `retries`: getting further forgives them."""
+    losses: int = 0
+    """Runs in a row that were lost soon after their start, without getting further."""
     asked: int = 0
     """Ends in a row that asked for another start, likewise."""
     retry_at: Seconds | None = None

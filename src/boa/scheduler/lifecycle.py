@@ -28,6 +28,9 @@ FAILED_LATELY_S: Seconds = 3600.0
 """Window in which failures count for the back-off, whatever progress was made in between."""
 MOST_FAILURES = 12
 """Failures that are remembered for that."""
+MOST_LOST = 5
+"""Runs in a row that may be lost within LONGEST_BACKOFF_S of their start, without progress. The
+next one counts as a failure of the job: it may have removed the files of its own run."""
 MOST_METRICS = 100
 """Metrics of a job that are kept, at most."""
 MOST_AGAIN = 8
@@ -109,7 +112,13 @@ def run_ended(
         job = went_well(job, Placement.of(run.allocation))
         _end(draft, job, "succeeded", event, at)
     elif event.run_lost:
-        _lost(draft, job, event, backoff_s, "run_lost")
+        soon = at - run.requested_at < LONGEST_BACKOFF_S
+        job = replace(job, losses=job.losses + 1 if soon else 1)
+        if job.losses > MOST_LOST:
+            _failed(draft, job, run, event, at, backoff_s, worked(job))
+        else:
+            wait_s = doubled(backoff_s, job.losses, LONGEST_BACKOFF_S)
+            _lost(draft, job, event, wait_s, "run_lost")
     elif event.unready:  # it may be so for long: each time it waits longer
         wait_s = doubled(backoff_s, job.restarts + 1, LONGEST_BACKOFF_S)
         _lost(draft, job, event, wait_s, "not_ready")
@@ -375,6 +384,7 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
             best_epoch=best[0],
             best_progress=best[1],
             failures=0 if further else job.failures,
+            losses=0 if further else job.losses,
             asked=0 if further else job.asked,
         )
     )

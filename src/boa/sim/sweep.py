@@ -18,6 +18,7 @@ from boa.errors import BoaError, UsageError
 from boa.model.calendar import Calendar
 from boa.model.policies import KNOB_NAMES
 from boa.model.workload import Billing
+from boa.own_process import close_to_others
 from boa.policy.registry import POLICIES, ROUND_S, Knobs, Learning, choose
 from boa.sim.bound import bound_jct, bound_with_boots
 from boa.sim.checks import check_can_run, check_goes_together, cluster_text
@@ -268,6 +269,7 @@ def run_points(
 
 def _start(world: World, asked: Asked) -> None:
     global _worker
+    close_to_others(lambda name: True)  # its parent unpickles what it answers
     _worker = (world, asked)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # unless our parent does not hear it
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # interrupted, it ends without a traceback

@@ -32,8 +32,18 @@ from boa.units import SECONDS_PER_HOUR, Seconds
 Reason: TypeAlias = Callable[[Any], str]
 NEEDED = ("cluster", "serials", "clock")
 """Keys of `meta` without which jobs cannot go on."""
+KEPT = {
+    "began": "when the service began",
+    "money": "budget in force, debts and loans",
+    "tally": "cost of each class since the last look",
+    "totals": "dollars spent so far",
+    "plan": "plan in force",
+}
+"""Further keys of `meta`, with what is lost where one is missing."""
 PASSING = (REASONS["SQLITE_BUSY"], REASONS["SQLITE_FULL"])
 """Trouble that says nothing of the store itself."""
+PLANNED = '"kind":"planned"'
+"""In the record of an event that a plan is in force."""
 MOST_NAMED = 20
 """Rows of a table that are named one by one."""
 SLACK = 1e-6
@@ -140,7 +150,7 @@ def _check_rows(connection: Connection, found: Found, reason: Reason) -> None:
         tables.jobs: lambda row: _look_at_job(row, found, gathered),
         tables.holds: lambda row: _look_at_hold(row, gathered),
         tables.held_pages: lambda row: _look_at_page(row, gathered),
-        tables.events: lambda row: _look_at_event(row, found),
+        tables.events: lambda row: _look_at_event(row, found, gathered),
         tables.audit: lambda row: _look_at_many(row, codec.audit_of),
     }
     if connection.dialect.name != "sqlite":
@@ -162,6 +172,10 @@ class _Gathered:
     placed: list[tuple[int, set[int]]] = field(default_factory=list)
     """Nodes of jobs that have not ended."""
     serials: dict[str, int] = field(default_factory=dict)
+    closed: bool = False
+    """Whether a hold or a node has ended, …"""
+    planned: bool = False
+    """… and whether a plan was ever in force."""
     packed_until: Seconds = -math.inf
     """Holds that ended by then are in pages too, …"""
     packed: dict[str, float] = field(default_factory=lambda: {"rows": 0.0, "pages": 0.0})
@@ -221,6 +235,7 @@ def _look_at_node(row: Row, found: Found, gathered: _Gathered) -> None:
     found.node = max(found.node, node.id)
     if bool(row["gone"]) != (node.state == "gone"):
         raise ValueError("gone")
+    gathered.closed |= node.state == "gone"
     if node.state == "gone" and node.billed_from is not None and node.gone_at is not None:
         cost = node.gpus * paid(node.price, node.changes, node.billed_from, node.gone_at)
         gathered.totals["total_usd"] += cost / SECONDS_PER_HOUR
@@ -252,6 +267,7 @@ def _look_at_hold(row: Row, gathered: _Gathered) -> None:
     hold = codec.hold_of(row)
     gathered.held.add((codec.job_number(hold.job), hold.node))
     if hold.until is not None:
+        gathered.closed = True
         span = max(hold.until - hold.since, 0.0)
         usd = hold.price * hold.gpus * span / SECONDS_PER_HOUR
         if hold.until > gathered.packed_until:
@@ -269,8 +285,9 @@ def _look_at_page(row: Row, gathered: _Gathered) -> None:
     gathered.packed["pages"] += usd
 
 
-def _look_at_event(row: Row, found: Found) -> None:
+def _look_at_event(row: Row, found: Found, gathered: _Gathered) -> None:
     _look_at_many(row, codec.event_of)
+    gathered.planned |= PLANNED in row["record"]
     found.event = max(found.event, row["number"])
 
 
@@ -309,14 +326,31 @@ def _check_references(found: Found, gathered: _Gathered) -> None:
 def _check_meta(found: Found, gathered: _Gathered) -> None:
     if found.jobs:
         missing = [key for key in NEEDED if key not in found.meta]
+        missing += [f"{key} ({KEPT[key]})" for key in _kept(found, gathered) - found.meta.keys()]
         if missing:
-            found.tell("missing", f"settings are missing: {', '.join(missing)}")
+            found.tell("missing", f"settings are missing: {', '.join(sorted(missing))}")
     serials = found.meta.get("serials")
     if isinstance(serials, dict):
         behind = [name for name, next in gathered.serials.items() if serials.get(name, 0) < next]
         if behind:
             found.tell("reference", f"more jobs of a class than were counted: {behind[0]!r}")
     _check_ledger(found, gathered)
+
+
+def _kept(found: Found, gathered: _Gathered) -> set[str]:
+    """Return the keys of `KEPT` that this store must have. A store of an earlier version, or one
+    that was opened knowingly, may never have had them."""
+    if 1 not in found.openings or "lost_jobs" in found.meta:
+        return set()
+    money = found.meta.get("money")
+    kept = {"began", "money"}
+    if not isinstance(money, dict) or "terms" in money:  # versions that write terms keep a tally
+        kept.add("tally")
+    if gathered.closed:
+        kept.add("totals")
+    if gathered.planned:
+        kept.add("plan")
+    return kept
 
 
 def _check_ledger(found: Found, gathered: _Gathered) -> None:

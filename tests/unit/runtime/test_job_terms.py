@@ -313,3 +313,20 @@ def test_a_deadline_that_cannot_be_kept_is_told_at_once_and_one_that_passed_coun
     assert "missed" in live.job(job_id).told
     asked(live, live.loop.change(job_id, {"deadline_s": 100_000}))
     assert live.job(job_id).told == (), "another deadline"
+
+
+@pytest.mark.parametrize("billing", ["gpu", "node"])
+@pytest.mark.parametrize("deadline_s", [60.0, 300.0, 600.0, 900.0, 1200.0, 2400.0, 4800.0, 9600.0])
+def test_a_deadline_is_called_out_of_reach_only_where_the_told_seconds_exceed_what_is_left(
+    lives: Any, billing: str, deadline_s: float
+) -> None:
+    live = lives(EPOCHS, per_hour=1.0, budget=11.5, billing=billing)
+    job_id = live.submit(spec("epochs", epochs=10, deadline_s=deadline_s))
+    live.submit(spec("epochs", epochs=10))
+    live.advance(deadline_s, tick=30.0)
+    for stored in live.store.events(job=job_id, limit=500):
+        data = stored.event.data
+        if stored.event.kind == "deadline" and data["why"] == "out_of_reach":
+            assert data["takes_s"] + data.get("boot_s", 0.0) > data["in_s"]
+            certain = data["takes_s"] > data["in_s"]
+            assert f"{'will' if certain else 'may'} miss" in stored.event.text

@@ -9,7 +9,7 @@ from boa.errors import InputError
 from boa.model.changes import Changes
 from boa.model.job import GpuLimits
 from boa.model.records import Report
-from boa.model.runs import Launch, RunKey
+from boa.model.runs import Launch, RunEvent, RunKey
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 from boa.scheduler.money.ledger import bill, committed
 from boa.scheduler.refusals import NotNow
@@ -41,6 +41,49 @@ def test_doing_again_what_was_done_is_no_progress(lives: Any, billing: str) -> N
         live.advance(20.0, tick=1.0)
     assert live.job(job_id).state == "failed"
     assert kinds(live, job_id).count("restarted") == 3, "as often as it may be tried again"
+
+
+def _lose(live: Live, job: str) -> None:
+    """As where a job removes the folder of its own run."""
+    key = RunKey(job, live.job(job).attempts)
+    lost = RunEvent(key=key, ended=True, run_lost=True, reason="lost: its folder is gone")
+    live.engine._end(live.engine._runs[key], lost)
+    live.settle()
+
+
+def test_a_run_that_is_lost_again_and_again_waits_longer_and_counts_as_a_failure(
+    lives: Any,
+) -> None:
+    live = lives(LONG, backoff_s=5.0)
+    job_id = live.submit(spec("long", retries=0))
+    live.advance(10.0, tick=1.0)
+    waits = []
+    for _ in range(66):
+        _lose(live, job_id)
+        job = live.job(job_id)
+        if job.ended:
+            break
+        assert job.retry_at is not None
+        waits.append(job.retry_at - live.loop.now())
+        live.advance(waits[-1] + 10.0, tick=1.0)
+    assert waits == pytest.approx([5.0, 10.0, 20.0, 40.0, 80.0], abs=1.0)
+    assert live.job(job_id).state == "failed"
+    assert "its folder is gone" in live.job(job_id).reason
+
+
+def test_runs_that_are_lost_now_and_then_are_no_failures(lives: Any) -> None:
+    live = lives(LONG, backoff_s=5.0)
+    job_id = live.submit(spec("long", retries=0))
+    live.advance(10.0, tick=1.0)
+    for round in range(8):
+        if round % 2:
+            live.advance(700.0, tick=10.0)  # it ran for a while
+        else:
+            _say(live, job_id, 10.0 * (round + 1))  # it got further
+        _lose(live, job_id)
+        job = live.job(job_id)
+        assert (job.ended, job.failures) == (False, 0)
+        live.advance(60.0, tick=1.0)
 
 
 def test_a_bug_while_acting_is_survived_and_everything_is_said_again(

@@ -189,6 +189,4 @@ def test_a_job_that_was_rescaled_keeps_its_gpus_for_ten_rescaling_times(live: Li
         live.advance(25.0)
     live.finish()
     moves = [one.at for one in events(live, "rescaled", job)]
-    assert all(
-        later - sooner >= 30.0 - 1e-6 for sooner, later in zip(moves, moves[1:], strict=False)
-    )
+    assert all(later - sooner >= 30.0 - 1e-6 for sooner, later in pairwise(moves))

@@ -19,7 +19,15 @@ from boa.store.sql import SqlStore, backend_of
 from live import config
 from stored import changes, job, node
 
-META = {"cluster": "boa-1-a", "clock": [1.0, 2.0], "serials": {"resnet18": 9}}
+META = {
+    "cluster": "boa-1-a",
+    "clock": [1.0, 2.0],
+    "serials": {"resnet18": 9},
+    "began": 1.0,
+    "money": {"terms": None},
+    "tally": {"since": 1.0, "closed": {}},
+    "totals": {},
+}
 
 
 @pytest.fixture

@@ -22,7 +22,14 @@ from live import config
 from stored import changes, job, node
 
 CLUSTER = "boa-service-one"
-META = {"cluster": CLUSTER, "clock": [1.0, 2.0], "serials": {"resnet18": 9}}
+META = {
+    "cluster": CLUSTER,
+    "clock": [1.0, 2.0],
+    "serials": {"resnet18": 9},
+    "began": 1.0,
+    "money": {"terms": None},
+    "tally": {"since": 1.0, "closed": {}},
+}
 
 
 @contextmanager

@@ -15,7 +15,14 @@ from boa.server.opening import open_kept
 from live import config
 from stored import changes, job
 
-META = {"cluster": "boa-one", "clock": [1.0, 2.0], "serials": {"resnet18": 9}}
+META = {
+    "cluster": "boa-one",
+    "clock": [1.0, 2.0],
+    "serials": {"resnet18": 9},
+    "began": 1.0,
+    "money": {"terms": None},
+    "tally": {"since": 1.0, "closed": {}},
+}
 OTHER = 12345
 
 

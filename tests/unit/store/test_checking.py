@@ -21,7 +21,14 @@ from postgresql import Database
 from stored import changes, event, hold, job, node, point, running, sample
 
 pytest_plugins = ("postgresql",)
-META = {"cluster": "boa-1-a", "clock": [1.0, 2.0], "serials": {"resnet18": 9}}
+META = {
+    "cluster": "boa-1-a",
+    "clock": [1.0, 2.0],
+    "serials": {"resnet18": 9},
+    "began": 1.0,
+    "money": {"terms": None},
+    "tally": {"since": 1.0, "closed": {}},
+}
 ALL = changes(
     jobs=(running(1), job(2, state="failed"), job(3)),
     nodes=(node(1), node(2), node(7), node(9)),
@@ -117,6 +124,27 @@ def test_what_is_wrong_is_named(
     fault = next(fault for fault in faults if fault.kind == kind and words in fault.text)
     assert list(fault.jobs) == jobs
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("key", ["began", "money", "tally", "totals", "plan"])
+def test_a_setting_that_this_store_must_have_is_missed(path: Path, key: str) -> None:
+    with closing(SqlStore(backend_of(f"sqlite:///{path}"))) as store:
+        closed = replace(hold(1, 2, 5.0), until=5.0)
+        totals = {"jobs_usd": 0.0, "total_usd": 0.0, "provisioning_usd": 0.0}
+        planned = replace(event("a plan"), kind="planned")
+        meta = {"totals": totals, "plan": {"number": 1}}
+        store.commit(changes(holds=(closed,), meta=meta, events=[planned]))
+    assert look(path).faults == []
+    sql(path, f"DELETE FROM meta WHERE key = '{key}'")
+    fault = next(fault for fault in look(path).faults if fault.kind == "missing")
+    assert fault.text.startswith(f"settings are missing: {key} (")
+
+
+def test_a_store_without_an_ended_hold_or_a_plan_needs_neither_totals_nor_a_plan(
+    path: Path,
+) -> None:
+    assert {"totals", "plan"}.isdisjoint(META)
+    assert look(path).faults == []
 
 
 def test_a_store_of_a_newer_version_is_not_called_whole(path: Path) -> None:

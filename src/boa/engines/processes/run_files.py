@@ -204,6 +204,8 @@ class Log:
         try:
             if self.fd < 0:
                 self._open()
+            elif os.fstat(self.fd).st_size > self.size + self.limit:
+                os.ftruncate(self.fd, self.size)  # the job made it longer, by truncate(1) say
             if self.lost:
                 said = f"\n[boa] {self.lost} bytes of output could not be written here\n"
                 self.size += os.write(self.fd, said.encode())

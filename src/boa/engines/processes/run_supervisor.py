@@ -14,7 +14,8 @@ reserve, outcome          space set aside for how it ended; how it ended
 RANK.log, RANK.old.log    the newest output of each worker
 
 What it is told besides is in no file: the values of the job's secrets, through its standard input
-or its parent's socket (`run_files.packed`). All that its workers print goes through a mask of them.
+or its parent's socket (`run_files.packed`). All that its workers print goes through a mask of
+them and of the run's report token.
 Workers may be another user's (`user` in the launch); it is not.
 
 It runs without the rest of the package and imports next to nothing, so that hundreds of them are
@@ -151,8 +152,10 @@ class Supervisor:
         self.workers = [kind(plan, launch["log_bytes"]) for plan in launch["plans"]]
         for worker in self.workers:
             worker.user = launch.get("user")
-            worker.mask = Mask(launch.get("secrets", {}).values())
-            worker.plan["env"].update(launch.get("secrets", {}))
+            secrets = launch.get("secrets", {})
+            token = worker.plan["env"].get("BOA_REPORT_TOKEN", "")
+            worker.mask = Mask([*secrets.values(), token])
+            worker.plan["env"].update(secrets)
         self.outputs: dict[int, Worker] = {}
         self.poller = select.poll()
         self.poller.register(wake, select.POLLIN)

@@ -59,15 +59,18 @@ def _wanted(
     in_s = job.deadline - draft.now
     if in_s <= 0:
         return own, _told(draft, job, "missed", in_s=in_s)
-    way, kept = in_time(
+    boot_s = _boot_s(decider, job)
+    way, _ = in_time(
         planned.urgent.ways(job.stream, planned.price, job.spec.gpus, _at(draft, decider, job)),
-        in_s - _boot_s(decider, job),
+        in_s - boot_s,
     )
     if way is None:
         return own, job
     urgency = max(own, job.urgency, way.urgency)  # it never falls: estimates waver
     told: dict[str, Any] = {"in_s": in_s, "takes_s": way.seconds, "urgency": urgency}
-    if not kept:
+    if boot_s:
+        told["boot_s"] = boot_s
+    if way.seconds + boot_s > in_s:  # not merely without reserve, for which it may be urgent too
         job = _told(draft, job, "out_of_reach", **told)
     elif urgency > own:
         job = _told(draft, job, "nears", **told)

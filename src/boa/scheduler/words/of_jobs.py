@@ -85,7 +85,9 @@ def retry(about: About, data: Retry) -> Words:
         return
     if data["why"] == "run_lost":
         yield f" lost its run ({detail}), which is no failure of its own: "
-        yield f"it is started again, {FROM_KEPT}"
+        yield "it is started again in "
+        yield time(data["wait_s"])
+        yield f", {FROM_KEPT}"
         return
     if data["why"] == "not_ready":
         yield f" could not be started ({detail}), which is no failure of its own: tried again in "

@@ -1,5 +1,6 @@
 """Sentences about a job's terms: pauses, changes, limits, deadlines, and why it was stopped."""
 
+import math
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -144,11 +145,16 @@ def deadline(about: About, data: DeadlineFields) -> Words:
             yield f" counts {data.get('urgency', 1.0):.3g} times as much for its deadline in "
             yield worded(data["in_s"])
         case _:
-            yield " will miss its deadline in "
+            alone = "boot_s" not in data or data.get("takes_s", math.inf) > data["in_s"]
+            yield f" {'will' if alone else 'may'} miss its deadline in "
             yield worded(data["in_s"])
     if "takes_s" in data:
         yield ", takes "
         yield worded(data["takes_s"])
+    if "boot_s" in data:
+        yield " and "
+        yield worded(data["boot_s"])
+        yield " more if a node has to boot"
 
 
 def put_off(calendar: "Calendar", at: Seconds, now: "Run", then: "Run") -> str:

@@ -151,10 +151,10 @@ class LogReplaced(BoaError):
     exit_code = 2
     status = 409
 
-    def __init__(self, attempt: int, rank: int, what: str) -> None:
+    def __init__(self, attempt: int, rank: int, name: str, what: str) -> None:
         super().__init__(
-            f"the log of attempt {attempt}, rank {rank} {what}: the job has replaced it. Name "
-            "another attempt or rank"
+            f"the log of attempt {attempt}, rank {rank} {what}: the job has replaced {name}, "
+            "which is not read. Name another attempt or rank"
         )
 
 

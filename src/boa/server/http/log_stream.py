@@ -16,12 +16,11 @@ from boa.model.runs import LogFile
 from boa.plain_file import NotPlain, open_plain, plain_status
 from boa.server.context import Service
 from boa.server.http.errors import LogReplaced
+from boa.server.http.log_files import FOLDERS, NOTICE, extent_of, open_extent, size_of
 from boa.server.http.streams import LOOK_S
 from boa.store.base import StoreTrouble
 
 BLOCK = 64 * 1024
-FOLDERS = 2
-"""Folders above a log that are its job's: JOB/ATTEMPT/RANK.log."""
 
 
 def select(engine: Engine, job: JobId, attempt: int | None, rank: int) -> list[LogFile]:
@@ -46,7 +45,8 @@ def check_plain(files: Sequence[LogFile]) -> None:
         except FileNotFoundError:
             continue  # it was turned over
         except NotPlain as problem:
-            raise LogReplaced(file.attempt, file.rank, str(problem.strerror)) from None
+            what = str(problem.strerror)
+            raise LogReplaced(file.attempt, file.rank, file.path.name, what) from None
 
 
 def _one_of(field: str, value: int, known: set[int]) -> None:
@@ -61,22 +61,23 @@ def log_offset(files: Sequence[LogFile], tail: int | None, skip: int | None = No
     """
     if tail is None:
         return skip or 0
-    sizes = [_size(file) for file in files]
+    sizes = [size_of(file) for file in files]
     if skip is not None and skip <= sum(sizes):
         return skip
     wanted = tail
     for n in reversed(range(len(files))):
-        begin, found = _last_lines(files[n], sizes[n], wanted)
+        begin, found = _last_lines(files[n], wanted)
         if found >= wanted:
             return sum(sizes[:n]) + begin
         wanted -= found
     return 0
 
 
-def _last_lines(file: LogFile, size: int, wanted: int) -> tuple[int, int]:
+def _last_lines(file: LogFile, wanted: int) -> tuple[int, int]:
     """Where the last lines of a file begin, and how many there are: `wanted`, or all."""
+    size, notice = extent_of(file)
     if wanted == 0:
-        return size, 0
+        return size + notice, 0
     found, end = 0, size
     with open_plain(file.path, folders=FOLDERS) as log:
         while end > 0:
@@ -94,11 +95,6 @@ def _last_lines(file: LogFile, size: int, wanted: int) -> tuple[int, int]:
     return 0, found + (size > 0)
 
 
-def _size(file: LogFile) -> int:
-    status = plain_status(file.path)
-    return 0 if status is None else status.st_size
-
-
 class LogReader:
     """Reads on from where it stopped, in one file after the other.
 
@@ -110,6 +106,7 @@ class LogReader:
         self._files, self._skip = files, skip
         self._log: BinaryIO | None = None
         self._attempt, self._inode = 0, 0
+        self._noticed = False
 
     def close(self) -> None:
         if self._log is not None:
@@ -150,16 +147,24 @@ class LogReader:
             return False
         self.close()
         self._log, self._attempt, self._inode = log, file.attempt, inode
+        self._noticed = False
         return True
 
     def _read(self) -> bytes:
         if self._log is None:
             return b""
-        size = os.fstat(self._log.fileno()).st_size
-        skipped = min(self._skip, max(size - self._log.tell(), 0))
+        end, notice = open_extent(self._log.fileno())
+        left = max(end - self._log.tell(), 0)
+        skipped = min(self._skip, left)
         self._skip -= skipped
         self._log.seek(skipped, os.SEEK_CUR)
-        return self._log.read(BLOCK)
+        found = self._log.read(min(BLOCK, left - skipped))
+        if found or not notice or self._noticed:
+            return found
+        self._noticed = True
+        skipped = min(self._skip, notice)
+        self._skip -= skipped
+        return NOTICE[skipped:]
 
 
 def _inode(file: LogFile) -> int:

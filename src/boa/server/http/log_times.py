@@ -1,6 +1,5 @@
 """When a log's bytes were printed, by the marks that its writer has left beside it."""
 
-import os
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,10 +7,9 @@ from pathlib import Path
 
 from boa.model.runs import LogFile
 from boa.plain_file import NotPlain, open_plain, plain_status
+from boa.server.http.log_files import FOLDERS, size_of
 from boa.units import Seconds
 
-FOLDERS = 2
-"""Folders above a log that are its job's: JOB/ATTEMPT/RANK.log."""
 MOST_BYTES = 4 * 1024**2
 CAME_BEFORE = b" bytes came before this line"
 
@@ -47,8 +45,8 @@ def offset_since(files: Sequence[LogFile], since: Seconds) -> int:
         if status is None:
             continue
         if status.st_mtime >= since:
-            return before + min(_inside(file, since), status.st_size)
-        before += status.st_size
+            return before + min(_inside(file, since), size_of(file))
+        before += size_of(file)
     return before
 
 
@@ -70,9 +68,3 @@ def _cut(file: LogFile) -> tuple[int, int]:
         if words[:1] == [b"[boa]"] and CAME_BEFORE in head and words[1].isdigit():
             return int(words[1]), len(head)
     return 0, 0
-
-
-def size_of(file: LogFile) -> int:
-    with suppress(OSError):
-        return os.lstat(file.path).st_size
-    return 0

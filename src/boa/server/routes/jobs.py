@@ -17,6 +17,7 @@ from boa.server.context import Service, answer, only_known_parameters
 from boa.server.http.access import caller_of, refusal
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import documented
+from boa.server.http.log_files import size_of
 from boa.server.http.log_readers import may_read
 from boa.server.http.log_stream import (
     LogReader,
@@ -27,7 +28,7 @@ from boa.server.http.log_stream import (
     masked_chunks,
     select,
 )
-from boa.server.http.log_times import began_at, last_at, offset_since, size_of
+from boa.server.http.log_times import began_at, last_at, offset_since
 from boa.server.http.streams import LiveStream
 from boa.server.render import documents, examples
 from boa.server.render.job_lists import PAGE, JobQuery, active_jobs, stored_jobs

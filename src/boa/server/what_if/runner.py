@@ -97,7 +97,7 @@ class Simulations:
         self._closing = False
         self._thread: threading.Thread | None = None
         self._worker: WorkerProcess[SimulationQuestion, tuple[str, dict[str, Any]]] = WorkerProcess(
-            _work, "boa-what-if", niceness=NICENESS, helpers=True
+            _work, "boa-what-if", niceness=NICENESS
         )
         for found in self._shelf.load():
             self._known[found["id"]] = found

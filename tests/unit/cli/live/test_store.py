@@ -12,7 +12,15 @@ from boa.store.memory import FolderMemory
 from boa.store.sql import SqlStore, backend_of
 from stored import changes, job
 
-META = {"cluster": "boa-1-a", "secret": "ab", "clock": [1.0, 2.0], "serials": {"resnet18": 9}}
+META = {
+    "cluster": "boa-1-a",
+    "secret": "ab",
+    "clock": [1.0, 2.0],
+    "serials": {"resnet18": 9},
+    "began": 1.0,
+    "money": {"terms": None},
+    "tally": {"since": 1.0, "closed": {}},
+}
 
 
 @pytest.fixture

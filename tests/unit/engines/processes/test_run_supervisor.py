@@ -65,6 +65,15 @@ def test_a_log_without_lines_is_cut_all_the_same() -> None:
     assert kept().endswith("x" * 1000)
 
 
+def test_a_log_that_its_job_made_longer_is_cut_back_at_the_next_line() -> None:
+    log = run_files.Log(0, 4096)
+    log.write(b"one\n")
+    os.truncate("0.log", 2**40)
+    log.write(b"two\n")
+    assert size() == 8
+    assert kept() == "one\ntwo\n"
+
+
 def test_what_a_full_disk_did_not_take_is_counted_and_told_later() -> None:
     log = run_files.Log(0, 10_000)
     full = os.open("/dev/full", os.O_WRONLY)

@@ -1,9 +1,11 @@
 """A log is read on whatever happens to its files."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from boa.model.runs import LogFile
+from boa.server.http.log_files import NOTICE, size_of
 from boa.server.http.log_stream import LogReader, log_offset
 
 
@@ -84,3 +86,31 @@ def test_who_comes_back_after_the_log_was_cut_gets_its_last_lines(tmp_path: Path
     log.write("4\n")
     assert log_offset(log.files(), 1, seen) == len("third\n")
     assert log_offset(log.files(), None, seen) == seen, "who wants no last lines gets none"
+
+
+def test_a_hole_that_the_job_made_with_truncate_is_left_out_and_said(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.write("printed\n")
+    os.truncate(log.new, 2**40)
+    shown = b"printed\n" + NOTICE
+    for skip in range(len(shown) + 1):
+        reader = LogReader(log.files, skip)
+        assert read_all(reader) == shown[skip:], "wherever it begins"
+        reader.close()
+    assert size_of(log.files()[0]) == len(shown)
+    assert log_offset(log.files(), 1) == 0
+    assert log_offset(log.files(), 0) == len(shown)
+
+
+def test_a_log_that_gets_a_hole_while_it_is_read_goes_on_once_it_is_whole(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.write("first\n")
+    reader = LogReader(log.files, 0)
+    assert read_all(reader) == b"first\n"
+    os.truncate(log.new, 2**40)
+    assert read_all(reader) == NOTICE
+    assert read_all(reader) == b"", "said once"
+    os.truncate(log.new, len("first\n"))
+    log.write("second\n")
+    assert read_all(reader) == b"second\n"
+    reader.close()
