@@ -1,6 +1,7 @@
 """A running job keeps its work: what BOA may stop, for whom, and what it tells of it."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
