@@ -23,10 +23,17 @@ from boa.scheduler.decide.part_caps import (
     narrowed,
     shortage_of,
 )
-from boa.scheduler.decide.protection import NO_RANK, rank, takers, upheld
+from boa.scheduler.decide.protection import (
+    CALM_WITH_ROOM,
+    NO_RANK,
+    Pressure,
+    rank,
+    takers,
+    upheld,
+)
 from boa.scheduler.decide.reasons import changes
 from boa.scheduler.decide.room import is_capped, left_to_rent
-from boa.scheduler.decide.views import Pressure, set_least
+from boa.scheduler.decide.views import set_least
 from boa.scheduler.state import Draft, is_usable
 from boa.scheduler.words.of_keeping import WAITS, waits_for_cap
 from boa.units import GpuName, Seconds
@@ -93,7 +100,9 @@ class AtOnce(Decider):
         current = current_allocations(jobs)
         if self.at_events:
             waiting = (rank(job) for job in jobs if job.allocation is None)
-            self.pressure = Pressure(self.calm, max(waiting, default=NO_RANK))
+            full, _ = self._limits(draft, room)
+            calm = self.calm if full else min(CALM_WITH_ROOM, self.calm)
+            self.pressure = Pressure(calm, max(waiting, default=NO_RANK))
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
             room = self._without_surplus(draft, current, room, {job.id for job in jobs})

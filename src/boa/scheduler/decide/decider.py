@@ -34,10 +34,10 @@ from boa.policy.boa import Planned
 from boa.policy.market.commitments import Arriving, arriving, to_go
 from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.part_caps import Allowance, Caps, allowances
-from boa.scheduler.decide.protection import CALM, Guarded, protection, rank
+from boa.scheduler.decide.protection import CALM, Guarded, Pressure, protection, rank
 from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.room import Refused, left_to_rent
-from boa.scheduler.decide.views import KeptViews, Pressure, believed_of, job_views
+from boa.scheduler.decide.views import KeptViews, believed_of, job_views
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.lifecycle import drop_node
@@ -314,12 +314,12 @@ class Decider(ABC):
         found = []
         for job in jobs:
             known, run = believed[self.beliefs.kin(job)], job.run
-            guard = protection(job, known.rescale_s, known.saves, self.pressure.calm)
+            guard = protection(job, known.rescale_s, known.saves)
             found.append(
                 Guarded(
                     id=job.id,
                     rank=rank(job),
-                    pinned=guard.pins(now, rank(job), self.pressure.rank),
+                    pinned=guard.pins(now, rank(job), self.pressure),
                     runs=run is not None and run.state != "stopping",
                     arrival=job.submitted_at,
                     started=job.attempts > 0,

@@ -8,6 +8,7 @@ higher priority. `upheld` holds every decision to that.
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from boa.model.cluster import Allocation, JobId, NodeId
@@ -16,11 +17,24 @@ from boa.scheduler.stop_cost import lost_s, may_stop
 from boa.units import Seconds
 
 CALM = 10.0
-"""Rescaling times for which a job keeps its GPUs after a rescaling."""
+"""Rescaling times for which a job keeps its GPUs after a rescaling …"""
+CALM_WITH_ROOM = 3.0
+"""… and where another node can be rented: moves then follow nodes as they boot, and the market
+weighs each against what it costs (`docs/decisions/0052-a-running-job-keeps-its-work.md`)."""
 NO_RANK = -2
 """Below that of every job."""
 MODEST_S: Seconds = 600.0
 """Time that a retry waits for free GPUs, before it counts like any other job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """How strictly running jobs keep their GPUs at a decision."""
+
+    calm: float = 0.0
+    """Rescaling times for which a job that was rescaled keeps its GPUs."""
+    rank: int = NO_RANK
+    """The highest rank of the jobs that wait for GPUs: jobs of a lower one are not kept so."""
 
 
 class Protection(NamedTuple):
@@ -28,27 +42,31 @@ class Protection(NamedTuple):
 
     keeps_work: bool
     """BOA never stops it: that would lose its work."""
-    calm_until: Seconds
-    """It was rescaled, and keeps its GPUs until then, but for jobs of a higher priority."""
+    rescaled_at: Seconds
+    """When its run began, if that was a rescaling …"""
+    rescale_s: Seconds
+    """… and how long one takes."""
 
-    def pins(self, now: Seconds, rank: int, pressing: int) -> bool:
-        """Return whether the job keeps exactly what it has. `pressing`: the highest rank of the
-        jobs that wait for GPUs."""
-        return self.keeps_work or (now < self.calm_until and pressing <= rank)
+    def pins(self, now: Seconds, rank: int, pressure: Pressure) -> bool:
+        """Return whether the job keeps exactly what it has."""
+        if self.keeps_work:
+            return True
+        calm_until = self.rescaled_at + pressure.calm * self.rescale_s
+        return now < calm_until and pressure.rank <= rank
 
 
-NONE = Protection(False, -math.inf)
+NONE = Protection(False, -math.inf, 0.0)
 
 
-def protection(job: JobRecord, rescale_s: Seconds, saves: bool, calm: float) -> Protection:
+def protection(job: JobRecord, rescale_s: Seconds, saves: bool) -> Protection:
     """Return a job's protection. `rescale_s` and `saves` are what is believed of its class."""
     run = job.run
     if run is None or run.state == "stopping" or job.allocation != run.allocation:
         return NONE
     keeps_work = not may_stop(job, saves)
-    if not run.moved or not calm:
-        return Protection(True, -math.inf) if keeps_work else NONE
-    return Protection(keeps_work, run.requested_at + calm * rescale_s)
+    if not (keeps_work or run.moved):
+        return NONE
+    return Protection(keeps_work, run.requested_at if run.moved else -math.inf, rescale_s)
 
 
 def rank(job: JobRecord) -> int:

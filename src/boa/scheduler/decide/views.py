@@ -14,15 +14,15 @@ from boa.model.kept_rows import Ints, KeptRows
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.scheduler.decide.barring import barred_for, kept_off
+from boa.scheduler.decide.protection import NONE as UNPROTECTED
 from boa.scheduler.decide.protection import (
-    NO_RANK,
+    Pressure,
     Protection,
     is_modest,
     protection,
     rank,
     unsaved_s,
 )
-from boa.scheduler.decide.protection import NONE as UNPROTECTED
 from boa.scheduler.learn.beliefs import Beliefs, Believed
 from boa.units import GpuName, Seconds
 
@@ -41,16 +41,6 @@ def job_views(
 ) -> list[JobView]:
     believed = believed_of(jobs, beliefs)
     return [_job_view(job, believed[beliefs.kin(job)], beliefs, gpu_types, now) for job in jobs]
-
-
-@dataclass(frozen=True, slots=True)
-class Pressure:
-    """How strictly running jobs keep their GPUs at a decision."""
-
-    calm: float = 0.0
-    """Rescaling times for which a job that was rescaled keeps its GPUs."""
-    rank: int = NO_RANK
-    """The highest rank of the jobs that wait for GPUs: those of a lower one are not kept so."""
 
 
 class KeptViews:
@@ -90,7 +80,7 @@ class KeptViews:
                 kept.known = known
                 kept.view = _job_view(kept.record, known, beliefs, gpu_types, now)
                 job = kept.record
-                kept.guard = protection(job, known.rescale_s, known.saves, pressure.calm)
+                kept.guard = protection(job, known.rescale_s, known.saves)
         if beliefs.left_passes:
             for kept in self._kept:
                 _set_left(kept.view, beliefs.left(kept.record))
@@ -128,7 +118,7 @@ class KeptViews:
             job, view = kept.record, kept.view
             if kept.guard is UNPROTECTED and not job.failed_at and job.saved_at is None:
                 continue  # nearly all
-            pinned = kept.guard.pins(now, rank(job), pressure.rank)
+            pinned = kept.guard.pins(now, rank(job), pressure)
             modest = is_modest(job, now)
             if view.pinned != pinned or view.modest != modest:
                 kept.view = view = replace(view, pinned=pinned, modest=modest)
