@@ -8,8 +8,11 @@ from typing import Any, Literal, TypeAlias, get_args
 from boa.model.cluster import JobId
 from boa.units import Seconds, Usd
 
-NoticeKind: TypeAlias = Literal["ended", "failed", "budget", "cap", "forecast", "spent", "test"]
-"""`ended`: a job did, well or not; `failed`: it did, and badly; `budget`: too small for what is
+NoticeKind: TypeAlias = Literal[
+    "ended", "failed", "preempted", "budget", "cap", "forecast", "spent", "test"
+]
+"""`ended`: a job did, well or not; `failed`: it did, and badly; `preempted`: BOA took all GPUs of a
+running job; `budget`: too small for what is
 submitted; `cap`: jobs wait for the cap on the spend; `forecast`: the month costs more than meant;
 `spent`: so many percent of the month's budget, or of a part's, are spent; `test`: somebody
 tries whether it arrives."""

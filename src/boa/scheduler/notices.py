@@ -1,6 +1,6 @@
 """Notices that follow from what happens: which event is told to whom. Pure.
 
-Ends of jobs are told one by one. A state that lasts is told when it begins: the budget that is too
+Ends and preemptions of jobs are told one by one. A state that lasts is told when it begins: the budget that is too
 small, the cap that jobs wait for, not again within six hours; the month's forecast once a month,
 and each percentage of its budget that is spent.
 """
@@ -123,15 +123,17 @@ class Notices:
 
     def _event(self, draft: Draft, event: Event, budget: UsdPerHour) -> None:
         if event.kind in ("succeeded", "stopped", "failed"):
-            self._end(draft, event, "failed" if event.kind == "failed" else "ended")
+            self._of_job(draft, event, "failed" if event.kind == "failed" else "ended")
+        elif event.kind == "preempted":
+            self._of_job(draft, event, "preempted")
         elif event.kind == "planned":
             self._planned(draft, event, budget)
 
-    def _end(self, draft: Draft, event: Event, kind: NoticeKind) -> None:
+    def _of_job(self, draft: Draft, event: Event, kind: NoticeKind) -> None:
         job = draft.changes.jobs.get(event.job or "")
         owner, team = ("", "") if job is None else (job.owner, job.team)
         said = without_log(event)
-        data = {**said.data, "state": event.kind, **_of_job(job)}
+        data = {**said.data, "state": event.kind, **_about(job)}
         for target in self.targets:
             if target.wants(kind) and target.is_about(owner, team):
                 self._add(draft, target, kind, said.text, data, event)
@@ -201,7 +203,7 @@ def _waits(job: JobRecord) -> bool:
     return idle and job.retry_at is None and not job.held_back
 
 
-def _of_job(job: JobRecord | None) -> dict[str, Any]:
+def _about(job: JobRecord | None) -> dict[str, Any]:
     if job is None:
         return {}
     return {"class": job.job_class, "owner": job.owner, "team": job.team}

@@ -74,7 +74,9 @@ def test_a_node_that_is_called_back_is_left_at_once_without_a_failure(market: Li
     assert job.run is not None
     assert node.id not in job.run.slots, "it runs elsewhere"
     assert (job.failures, job.run.attempt) == (0, before.run.attempt + 1)
-    assert kinds(market, job_id) == ["submitted", "started", "preempted", "rescaled"], "asked to, not killed"
+    assert kinds(market, job_id) == ["submitted", "started", "preempted", "rescaled"], (
+        "asked to, not killed"
+    )
     listed = {seen.token: seen for seen in cloud.nodes()}
     gone_at = listed[node.token].gone_at
     assert gone_at is not None
