@@ -1,6 +1,7 @@
 """This process's progress so far, and the calls that tell of it."""
 
 import atexit
+import contextlib
 import math
 import os
 import sys
@@ -25,6 +26,9 @@ LONGEST_NAME = 100
 """Printable characters of a metric's name, at most: the service refuses reports with others."""
 PARTS = ("stop", "save", "start", "load", "first_step")
 """Parts of a rescaling, as far as a job can tell (`rescaled`)."""
+DONE_FILE = "BOA_DONE"
+"""Variable with the file that a job creates when its work is finished: exit 0 then ends the job,
+also after a stop. It works without reports."""
 
 
 class Session:
@@ -45,6 +49,15 @@ class Session:
         self.rescale: dict[str, float] = {}
         """Parts of the rescaling that this attempt began with, in the service's seconds."""
         self.layouts: list[dict[str, object]] = []
+        self.total: float | None = None
+        """Units of the whole job, all epochs together; None: unknown."""
+        self.saves = False
+        """Whether a stop makes this job save a checkpoint."""
+        self.saved_s: float | None = None
+        """Uptime (service's seconds) at which the newest complete checkpoint was taken; 0: the one
+        that this attempt resumed from; None: there is none."""
+        self.done = False
+        """Whether the job's work is finished."""
         self._counts = False  # whether the script says itself how much was done
         self._tracked: float | None = None  # the last step that it has logged to a tracker
         self._forward: Callable[[Mapping[str, float], int | None, bool], None] | None = None
@@ -79,6 +92,8 @@ class Session:
         units = max(finite(made) or 0.0, 0.0)
         with self._lock:
             begins = self._turn_to(epoch)
+            if units > 0:
+                self._go_on()
             self._counts = self._counts or made is not None
             self.units += units
             self.step = self.step if step is None else _whole(step)
@@ -142,12 +157,61 @@ class Session:
         with self._lock:
             self.layouts = layouts
 
+    def set_total(self, units: object) -> None:
+        number = finite(units)
+        with self._lock:
+            self.total = number if number is not None and number > 0 else None
+
+    def set_saves(self, does: bool) -> None:
+        with self._lock:
+            self.saves = does
+
+    def set_saved(self, ago_s: object) -> None:
+        with self._lock:
+            taken = self.age() - max(finite(ago_s) or 0.0, 0.0)
+            self.saved_s = max(taken, 0.0) * self.context.speed
+            if os.getpid() == self._pid:
+                self._send()
+
+    def ask(self) -> None:
+        """The script asks whether it is to stop: it saves when it is."""
+        with self._lock:
+            if self.saves or os.getpid() != self._pid:
+                return
+            self.saves = True
+            if self.units > 0:  # else the first report of work says so: none may come before that
+                self._send()
+
+    def _go_on(self) -> None:
+        """There is more work after all: another stage, say."""
+        if self.done:
+            self.done = False
+            if path := self._done_file():
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _done_file(self) -> Path | None:
+        path = os.environ.get(DONE_FILE)
+        return Path(path) if path and self.context.rank == 0 else None
+
+    def finish(self) -> None:
+        with self._lock:
+            if os.getpid() != self._pid or self.done:
+                return
+            self.done = True
+            self._send(kept=True)
+            if path := self._done_file():
+                with contextlib.suppress(OSError):  # a service that reads no such file
+                    path.touch()
+
     def resume(self) -> Progress:
         if self.told:  # the newest checkpoint may be in memory, or older than what was loaded
             return self.at
         home = self.clean_home()
         checkpoint = checkpoints.latest(home) if home else None
         found = checkpoints.progress_at(checkpoint) if checkpoint else None
+        if found is not None and self.saved_s is None:
+            self.saved_s = 0.0
         return self.resume_at(found or Progress())
 
     def resume_at(self, progress: Progress) -> Progress:
@@ -180,6 +244,7 @@ class Session:
         number = _whole(epoch)
         if number is None or number == self.at.epoch:
             return False
+        self._go_on()
         if self._sender is not None and number > self.at.epoch and self._values:
             self._sender.ended({"epoch": number, "values": dict(self._values)})
         self.at = Progress(number, 0.0, self.at.step)
@@ -206,6 +271,9 @@ class Session:
             report["rescale"] = dict(self.rescale)
         if self.layouts:
             report["layouts"] = self.layouts
+        known = {"total": self.total, "saved_s": self.saved_s}
+        report |= {name: value for name, value in known.items() if value is not None}
+        report |= {name: True for name in ("saves", "done") if getattr(self, name)}
         self._sender.offer(report, prompt=prompt, kept=kept)
 
 
@@ -245,12 +313,16 @@ def epoch(number: int) -> None:
 
 
 def epochs(total: int | None = None) -> Iterator[int]:
-    """The epochs that are left, from the resumed one on. `total`: as the job's spec says."""
+    """The epochs that are left, from the resumed one on. `total`: as the job's spec says.
+
+    After the last one the job's work is finished (`done`), unless it then reports more.
+    """
     last = session().context.epochs if total is None else total
     _warn_of_beginning_anew()
     for number in range(session().at.epoch, last):
         epoch(number)
         yield number
+    done()
 
 
 def _warn_of_beginning_anew() -> None:
@@ -303,6 +375,35 @@ def rescaled(parts: Mapping[str, float]) -> None:
     session().rescaled(parts)
 
 
+def total(units: float | None) -> None:
+    """Set the units of the whole job, all epochs together (None: unknown), for the next report."""
+    session().set_total(units)
+
+
+def saves(does: bool = True) -> None:
+    """Declare whether a stop (SIGTERM) makes this job save a checkpoint, for the next report."""
+    session().set_saves(does)
+
+
+def saved(ago_s: float = 0.0) -> None:
+    """Report that a complete checkpoint exists, taken `ago_s` real seconds ago."""
+    session().set_saved(ago_s)
+
+
+def done() -> None:
+    """Report at once that the job's work is finished: exit 0 ends the job, also after a stop."""
+    session().finish()
+
+
+def stop_requested() -> bool:
+    """Whether to save a checkpoint now and exit with code 0.
+
+    The first call tells the service that the job saves when it is stopped.
+    """
+    session().ask()
+    return stopping.stop_requested()
+
+
 def latest_checkpoint() -> Path | None:
     """The folder of the newest complete checkpoint."""
     home = session().context.checkpoint_dir
@@ -321,8 +422,10 @@ def new_checkpoint() -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="boa-") as scratch:
             yield Path(scratch)
         return
+    began = session().age()
     with checkpoints.written(home, session().at) as folder:
         yield folder
+    saved(session().age() - began)
 
 
 def finite(value: object) -> float | None:
