@@ -32,8 +32,8 @@ class Run:
     state: RunState = "requested"
     requested_at: Seconds
     decided_at: Seconds
-    """When the job was told to move, or to start on GPUs that were ready: rescaling counts from
-    here."""
+    """Start of the rescaling, as if the job had not waited between its two runs: `requested_at`
+    less the seconds that the stop of the run before took."""
     started_at: Seconds | None = None
     """When the engine had its processes up."""
     reported_at: Seconds | None = None
@@ -41,6 +41,8 @@ class Run:
     rescale: Mapping[str, Seconds] = field(default_factory=dict)
     """Seconds of the rescaling it began with: total, other, and the parts that its job told."""
     stopping_at: Seconds | None = None
+    trained_at: Seconds | None = None
+    """It still trained then, though it had been asked to stop, by its reports of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,9 @@ class JobRecord:
     why: Mapping[str, Any] = field(default_factory=dict)
     """Why it was given that, until its run there begins: what is then told (`decide/reasons`)."""
     moved_at: Seconds | None = None
-    """The moment at which the last run was told to stop; set between two runs."""
+    """The moment at which the last run was told to stop; set between two runs …"""
+    stopped_s: Seconds = 0.0
+    """… and the seconds from then until that run had ended, without what it still trained."""
     attempts: int = 0
     """Starts so far: the first, rescalings and restarts."""
     rescalings: int = 0

@@ -28,6 +28,9 @@ MOST_AGAIN = 8
 """Starts that a job may ask for without getting any further in between; then it has failed."""
 AGAIN_S: Seconds = 1.0
 """Pause before the second of them, twice that before the third, and so on."""
+NOTICED_S: Seconds = 2.0
+"""Seconds until the service notices the end of a run, at most, that count as rescaling: it was away
+for the rest."""
 KILLED = (-15, -9, 143, 137)
 """How a process ends that does not handle SIGTERM."""
 
@@ -99,7 +102,7 @@ def run_ended(
         wait_s = doubled(backoff_s, job.restarts + 1, LONGEST_BACKOFF_S)
         _lost(draft, job, event, wait_s, "not_ready")
     elif asked or event.stopped:  # by us, or by a machine that shuts down
-        _between_runs(draft, stopped_well(job, run, at), run, event)
+        _between_runs(draft, stopped_well(job, run, at), run, event, at)
     elif event.node_lost:
         _lost(draft, job, event, backoff_s, "node_lost")
     else:
@@ -146,17 +149,19 @@ def _end(
     )
 
 
-def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> None:
+def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent, at: Seconds) -> None:
     """It stopped because it was told to, and goes on elsewhere."""
     if event.exit_code not in (0, None, *KILLED):
         draft.tell("trouble", job=job.id, why="exit_code", name=job.name, exit_code=event.exit_code)
     moved_at = run.stopping_at
     if moved_at is not None:
-        moved_at = min(moved_at + event.prepared_s, draft.now)
+        moved_at = min(max(moved_at + event.prepared_s, run.trained_at or 0.0), draft.now)
     if any(node not in draft.nodes for node in run.slots):
         moved_at = None
+    stopped_s = 0.0 if moved_at is None else max(at - moved_at, 0.0)
+    stopped_s += min(draft.now - at, NOTICED_S)
     state: State = "waiting" if job.allocation is None else "rescaling"
-    draft.put_job(replace(job, state=state, moved_at=moved_at))
+    draft.put_job(replace(job, state=state, moved_at=moved_at, stopped_s=stopped_s))
 
 
 def _failed(

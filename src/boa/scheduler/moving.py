@@ -130,14 +130,12 @@ def _busy_slots(jobs: Iterable[JobRecord], nodes: AbstractSet[NodeId]) -> dict[N
 def _start(
     draft: Draft, job: JobRecord, allocation: Allocation, slots: dict[NodeId, tuple[int, ...]]
 ) -> None:
-    ready = max((draft.nodes[node].ready_at or draft.now for node in slots), default=draft.now)
-    decided = draft.now if job.moved_at is None else max(job.moved_at, min(ready, draft.now))
     run = Run(
         attempt=job.attempts + 1,
         allocation=allocation,
         slots=slots,
         requested_at=draft.now,
-        decided_at=decided,
+        decided_at=draft.now - (0.0 if job.moved_at is None else job.stopped_s),
     )
     again = job.attempts > 0
     retried = again and job.moved_at is None
@@ -151,6 +149,7 @@ def _start(
         restarts=job.restarts + retried,
         retry_at=None,
         moved_at=None,
+        stopped_s=0.0,
         reason="",
     )
     draft.put_job(replace(job, why={}))

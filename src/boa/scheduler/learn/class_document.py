@@ -34,7 +34,7 @@ def document_of(known: Known, now: Seconds) -> ClassDocument:
         "engine": known.engine,
         "rescaling": {
             engine: {
-                name: {"mean_s": timed.mean.value, "count": timed.count}
+                name: {"mean_s": timed.value, "count": timed.count}
                 for name, timed in found.listed()
             }
             for engine, found in sorted(known.rescalings.items())

@@ -29,7 +29,7 @@ from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added, is_new
 from boa.scheduler.learn.payers import Payers
 from boa.scheduler.learn.picture import Picture
 from boa.scheduler.learn.placements_tried import PlacementsTried
-from boa.scheduler.learn.rescaling import Rescalings, Told
+from boa.scheduler.learn.rescaling import Rescalings, Timed, Told
 from boa.scheduler.learn.widths import ahead, settled_widths, up_to, without
 from boa.units import GpuName, Seconds
 
@@ -67,6 +67,8 @@ class Known:
     """Gradient noise scale in samples, by epoch; every report counts 5 % less with the next."""
     gpu_s: Mean = field(default_factory=Mean)
     """GPU-seconds of jobs that ended without a report."""
+    whole: Timed = field(default_factory=Timed)
+    """Seconds of jobs that succeeded in one run, from its start to its end."""
     jobs: int = 0
     ended: int = 0
     cells: dict[CellKey, Cell] = field(default_factory=dict)
@@ -178,6 +180,10 @@ class Known:
         self.gpu_s = self.gpu_s.add(gpu_s)
         self._picture = None
 
+    def ran_whole(self, seconds: Seconds) -> None:
+        self.whole = self.whole.add(seconds)
+        self._picture = None
+
     def had_epochs(self, epochs: int) -> None:
         self.epochs_seen = max(self.epochs_seen, epochs)
         self._picture = None
@@ -203,8 +209,13 @@ class Known:
         others = (rescalings.total for rescalings in self.rescalings.values())
         known = own if own.count else max(others, key=lambda timed: timed.count, default=own)
         if self.profile is not None:
-            return known.mean.after(self.profile.rescale_s)
-        return known.mean.value if known.count else RESCALE_S
+            return known.after(self.profile.rescale_s)
+        return known.value if known.count else self._bounded_s
+
+    @property
+    def _bounded_s(self) -> Seconds:
+        """A rescaling that was never measured: no more than half of the shortest whole job."""
+        return min([RESCALE_S, *(seconds / 2.0 for seconds in self.whole.last)])
 
     @property
     def _own_rescalings(self) -> Rescalings:
@@ -382,8 +393,11 @@ class Known:
 
     @property
     def _silent_s(self) -> Seconds:
-        """How long a job takes on one GPU that tells nothing of itself."""
-        return self.gpu_s.value or GPU_S
+        """Seconds that a job which reports nothing trains on one GPU: its start is not in it."""
+        if not self.gpu_s.value:
+            return GPU_S
+        whole = self.whole.value
+        return self.gpu_s.value * (1.0 - min(self.rescale_s / whole, 0.5) if whole > 0 else 1.0)
 
 
 def _per_gpu(tables: Mapping[GpuName, Floats]) -> float:

@@ -15,7 +15,7 @@ from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.fading_means import Arrivals, Mean
 from boa.scheduler.learn.payers import Payers
 from boa.scheduler.learn.placements_tried import PlacementsTried
-from boa.scheduler.learn.rescaling import Rescalings, stored_before_engines
+from boa.scheduler.learn.rescaling import Rescalings, Timed, stored_before_engines
 
 
 def record_of(known: Known) -> ClassRecord:
@@ -36,6 +36,7 @@ def record_of(known: Known) -> ClassRecord:
             },
             "noise": {str(epoch): _pair(mean) for epoch, mean in known.noise.items()},
             "gpu_s": _pair(known.gpu_s),
+            "whole": known.whole.as_document(),
             "serial": known.serial,
             "jobs": known.jobs,
             "ended": known.ended,
@@ -59,6 +60,8 @@ def restore(known: Known, document: Mapping[str, Any]) -> None:
     known.payers = Payers(document.get("payers", {}))
     known.work = {int(epoch): Mean(*pair) for epoch, pair in document["work"].items()}
     known.gpu_s = Mean(*document["gpu_s"])
+    if "whole" in document:
+        known.whole = Timed.from_document(document["whole"])
     known.serial = document.get("serial", SERIAL)
     if "rescalings" in document:
         kept = document["rescalings"].items()

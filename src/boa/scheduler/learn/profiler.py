@@ -158,6 +158,8 @@ class Profiler(ClassBeliefs):
             self._touched(job.job_class)
         if job.state == "succeeded":
             known.ended += 1
+            if job.attempts == 1 and is_amount(job.ran_s):
+                known.ran_whole(job.ran_s)
             if job.progress > 0:
                 self.epoch_done(job, job.epoch, job.progress)
             if job.epoch + (job.progress > 0) > 0:

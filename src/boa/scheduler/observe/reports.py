@@ -38,7 +38,7 @@ class Reports:
             before = None
         if before is not None and (report.uptime_s, report.units) < (before.uptime_s, before.units):
             return  # overtaken on the way
-        job = self._rescaled(draft, job, report)
+        job = self._rescaled(draft, job, before, report)
         self._beliefs.reported(job, before, report)
         if before is not None and report.epoch == before.epoch + 1:
             done = before.progress + (report.units - before.units) - report.progress
@@ -47,11 +47,17 @@ class Reports:
         self._sampling.reported(draft, job, report)
         halving.heard(draft, lifecycle.reported(draft, job, report), report)
 
-    def _rescaled(self, draft: Draft, job: JobRecord, report: Report) -> JobRecord:
+    def _rescaled(
+        self, draft: Draft, job: JobRecord, before: Report | None, report: Report
+    ) -> JobRecord:
         """The job with all that it told so far of the rescaling that its run began with."""
         run = job.run
         assert run is not None
-        told = rescaling.told(run, report, draft.now)
+        if run.state == "stopping" and before is not None and report.units > before.units:
+            # Until the report before, at least: the last one may come after its checkpoint.
+            until = draft.now - (report.uptime_s - before.uptime_s)
+            return replace(job, run=replace(run, trained_at=max(until, run.trained_at or 0.0)))
+        told = rescaling.told(run, report, draft.now, before)
         if not told.parts:
             return job
         self._beliefs.rescaled(job, told)
