@@ -396,7 +396,7 @@ class Known:
         """Seconds that a job which reports nothing trains on one GPU: its start is not in it."""
         if not self.gpu_s.value:
             return GPU_S
-        whole = self.whole.value
+        whole = self.whole.mean.value
         return self.gpu_s.value * (1.0 - min(self.rescale_s / whole, 0.5) if whole > 0 else 1.0)
 
 
