@@ -67,6 +67,8 @@ class JobRecord:
     epoch: int = 0
     progress: float = 0.0
     """Units done of the current epoch."""
+    total: float | None = None
+    """Units of the whole job, as its script reports them."""
     loss: float | None = None
     step: int | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -156,6 +158,11 @@ class JobRecord:
         """Whether it is not to have GPUs for now, whatever there are."""
         put_off = self.waits_until is not None
         return self.paused or self.parked or put_off or bool(self.awaits)
+
+    @property
+    def total_work(self) -> float | None:
+        """Units of the whole job: what its script reports overrules its spec."""
+        return self.spec.total_work if self.total is None else self.total
 
     @property
     def job_class(self) -> str:

@@ -182,7 +182,7 @@ def basis_of(known: Known, spec: JobSpec) -> Basis | None:
         return "jobs"
     if known.profile is not None:
         return "profile"
-    if known.tried and (known.work or spec.total_work is not None):
+    if known.tried and (known.work or known.total is not None or spec.total_work is not None):
         return "measured"
     return None
 

@@ -186,6 +186,8 @@ def prior_in_words(known: Known) -> str:
         worth = f"worth {weight:g} reports at every width" if weight else "until it is measured"
         return f"the profile {known.profile.name} ({', '.join(known.profile.rates)}), {worth}"
     words = "the scaling of other classes until measured, wider only as it proves itself"
+    if known.total is not None:
+        return f"{words}; total work {known.total:g} by its script"
     if known.total_work is not None:
         return f"{words}; total work {known.total_work:g} by its spec"
     if known.work:

@@ -25,7 +25,7 @@ from boa.scheduler.learn.curves import (
     usual_scaling,
 )
 from boa.scheduler.learn.fading_means import Arrivals, Mean
-from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added, is_news
+from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added, contradicts, is_news
 from boa.scheduler.learn.payers import Payers
 from boa.scheduler.learn.picture import Picture
 from boa.scheduler.learn.placements_tried import PlacementsTried
@@ -59,6 +59,9 @@ class Known:
     epochs_seen: int = 0
     """How many a job had that succeeded."""
     total_work: float | None = None
+    """By the spec of the newest job …"""
+    total: float | None = None
+    """… and by what the newest script reports, which overrules it."""
     work: dict[int, Mean] = field(default_factory=dict)
     """Units by epoch, as jobs had them."""
     rescalings: dict[str, Rescalings] = field(default_factory=dict)
@@ -159,6 +162,13 @@ class Known:
     def placed_anew(self) -> None:
         """Something was learned of where jobs fail."""
         self._picture = None
+
+    def totalled(self, total: float) -> bool:
+        """Learn the total that a script reports; return whether it is news."""
+        if self.total == total:
+            return False
+        self.total, self._picture = total, None
+        return True
 
     def worked(self, epoch: int, units: float) -> None:
         self.work[epoch] = self.work.get(epoch, Mean()).add(units)
@@ -372,11 +382,26 @@ class Known:
     def _stated_work(self) -> Floats | None:
         """Units of every epoch by the spec, by the profile, or by both; None: nobody said."""
         work = None if self.profile is None else merged_work(self.profile, self.epochs)
-        if self.total_work is None:
+        total = self.total if self.total is not None else self._said_total
+        if total is None:
             return work
         if work is None:
             work = np.ones(self.epochs)
-        return work * (self.total_work / float(work.sum()))
+        return work * (total / float(work.sum()))
+
+    @property
+    def _said_total(self) -> float | None:
+        """The spec's, unless what jobs did contradicts it: then it may be in another unit."""
+        if self.total_work is None or not self.ended or len(self.work) < self.epochs:
+            return self.total_work
+        seen = sum(mean.value for epoch, mean in self.work.items() if epoch < self.epochs)
+        return None if contradicts(self.total_work, seen) else self.total_work
+
+    @property
+    def knows_work(self) -> bool:
+        """Whether a job's total work is known: stated, reported, or seen of a whole job."""
+        stated = self.profile is not None or self.total is not None or self.total_work is not None
+        return stated or bool(self.work) or self.gpu_s.weight > 0
 
     def _work(self, tables: Mapping[GpuName, Floats]) -> Floats:
         """Units of every epoch: a stated work counts as one job; where none is, the first job's

@@ -28,6 +28,7 @@ def record_of(known: Known) -> ClassRecord:
             "epochs_said": known.epochs_said,
             "epochs_seen": known.epochs_seen,
             "total_work": known.total_work,
+            "total": known.total,
             "arrivals": [arrivals.jobs, arrivals.hours, arrivals.at],
             "payers": dict(known.payers.weights),
             "work": {str(epoch): _pair(mean) for epoch, mean in known.work.items()},
@@ -55,6 +56,7 @@ def restore(known: Known, document: Mapping[str, Any]) -> None:
     gpus = document["gpus"]
     known.gpus = GpuLimits(min=gpus["min"], max=gpus["max"], types=tuple(gpus["types"]))
     known.weight, known.total_work = document["weight"], document["total_work"]
+    known.total = document.get("total")
     known.epochs_said, known.epochs_seen = document["epochs_said"], document["epochs_seen"]
     known.arrivals = Arrivals(*document["arrivals"])
     known.payers = Payers(document.get("payers", {}))

@@ -108,6 +108,8 @@ class Profiler(ClassBeliefs):
             return
         self._noisy(known, report)
         self._laid_out(known, run, report)
+        if job.total is not None and known.totalled(job.total):
+            self._touched(known.name)
         if report.units > 0:
             self._went_well(known, job, run)
         if before is None:
