@@ -14,14 +14,16 @@ from boa.model.service import ServiceConfig
 from boa.model.streams import stream_of
 from boa.policy.boa import Planned
 from boa.scheduler.decide.hours import PutOff
+from boa.scheduler.learn.class_document import document_of
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.observe import commands
 from boa.scheduler.plan import job_estimate
-from boa.scheduler.plan.job_estimate import Basis, Figures, Past, Probe, Range, Way
+from boa.scheduler.plan.job_estimate import Basis, Figures, Past, Probe, Range, Stage, Way
 from boa.scheduler.plan.priority_costs import PriorityCost, priority_costs
 from boa.scheduler.plan.queue_ahead import Ahead, Queue, free_gpus, most_gpus, queue_for
+from boa.scheduler.plan.why import wider
 from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft
 from boa.solver.objective import Rules
@@ -124,7 +126,9 @@ class Estimator:
             queue=queue,
             put_off=self.scheduler.hours.foreseen(now, job),
             plan=state.number if state is not None and planned else None,
-            priorities=priority_costs(memory, job.stream, spec.gpus, decider.priorities, mean),
+            priorities=priority_costs(
+                memory, job.stream, spec.gpus, decider.priorities, mean, _wider(known, first, now)
+            ),
             priority=spec.priority,
             now=now,
         )
@@ -187,6 +191,12 @@ class Estimator:
             free=free_gpus(gpu, ready, held),
             boot_s=decider.node_times.boots([gpu])[gpu],
         )
+
+
+def _wider(known: Known, first: Stage | Share, now: Seconds) -> str:
+    """Why the class may not have more GPUs yet."""
+    curve = known.picture.curves.get(first.gpu)
+    return "" if curve is None else wider(document_of(known, now), first.gpu, curve.widths[-1])
 
 
 def _figures(taken: Figures) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from boa.model.speedup import Floats
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.curves import MeasuredWidth
 from boa.scheduler.learn.picture import Picture
+from boa.scheduler.learn.widths import enough_s
 from boa.units import GpuName, Seconds
 
 
@@ -31,6 +32,7 @@ def document_of(known: Known, now: Seconds) -> ClassDocument:
         "weight": known.weight,
         "arrivals_per_hour": known.arrivals.per_hour(now),
         "rescale_s": known.rescale_s,
+        "settle_s": enough_s(known.rescale_s),
         "engine": known.engine,
         "rescaling": {
             engine: {
@@ -99,6 +101,7 @@ def _type_document(
         "gpus_per_node": kind.gpus_per_node,
         "tried": known.tried.get(gpu, 0),
         "offered": 0 if curve is None else picture.widest(gpu),
+        "settled": list(known.settled.get(gpu, ())),
         "curve": {
             "widths": runs.tolist(),
             "speedup": (unit / packed[runs]).tolist(),

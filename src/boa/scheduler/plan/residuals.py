@@ -38,6 +38,8 @@ USUAL = 0.17
 """Standard deviation of residuals within a class, where no class has shown it."""
 HELD = 3.0
 UNSEEN = 2.0
+FURTHEST = 50.0
+"""Logarithm of the largest factor."""
 LAST = 40
 """Residuals that are used: the newest, so that queues and stops are those of late."""
 
@@ -72,7 +74,7 @@ def spread_of(residuals: Sequence[float], usual: float = USUAL) -> Spread:
         half = STUDENT[round(freedom) - 1] * deviation * math.sqrt(1.0 + 1.0 / count)
         low, high = mean - half, mean + half
     centre = min(max(median(newest), low), high)
-    return Spread(math.exp(low), math.exp(centre), math.exp(high))
+    return Spread(*(math.exp(min(max(at, -FURTHEST), FURTHEST)) for at in (low, centre, high)))
 
 
 def _ranked(ordered: Sequence[float], part: float) -> float:
