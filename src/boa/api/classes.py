@@ -4,6 +4,8 @@ Speedups are those of the whole training at one width, against the least width o
 type as it is believed to run.
 """
 
+from typing import NotRequired
+
 from typing_extensions import TypedDict
 
 from boa.api.of_class import OfClass
@@ -116,7 +118,10 @@ class ClassOnType(TypedDict):
     tried: int
     """Widest width that a job ran at."""
     offered: int
-    """Widest width that plans may choose."""
+    """Widest width that plans may choose, or trials try."""
+    settled: NotRequired[list[int]]
+    """Widths that jobs have trained on for `settle_s`: plans may use those that make jobs faster.
+    Missing where an older version says it."""
     curve: Curve
     measured_from: int | None
     """Width that measured speedups are against; null: nothing was measured."""
@@ -138,7 +143,9 @@ class ClassDocument(OfClass):
     weight: float
     arrivals_per_hour: float
     rescale_s: float
-    """Mean time of a rescaling, as plans count on it."""
+    """Typical time of a rescaling, as plans count on it."""
+    settle_s: NotRequired[float]
+    """Seconds of training after which a width is settled."""
     engine: str
     """Engine that runs its jobs now."""
     rescaling: dict[str, dict[str, PartTimes]]

@@ -9,7 +9,7 @@ from boa.model.priorities import Priority
 
 
 class EstimateRange(TypedDict):
-    """Four of five jobs lie between these, as the last of the class did."""
+    """Four of five jobs lie between these, by what the last of the class really took."""
 
     low: float
     high: float
@@ -105,7 +105,10 @@ class JobEstimate(OfClass):
     """From its start to its end."""
     cost_usd: float | None
     time_range: EstimateRange | None
-    """Null where too few jobs of the class have ended to tell."""
+    """Null where nobody knows the class."""
+    jct_s: float | None
+    """From its submission to its end, with what such jobs have waited lately."""
+    jct_range: EstimateRange | None
     cost_range: EstimateRange | None
     spread_jobs: int
     """Jobs that the ranges are taken from."""

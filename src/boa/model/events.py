@@ -85,12 +85,12 @@ ShortageCode: TypeAlias = Literal[
 has no more, or had none; the cap on the spend leaves too little; the cap of the part of the budget
 that pays for it does, or that part's money is used up."""
 TroubleCode: TypeAlias = Literal[
-    "engine", "cloud", "store", "no_plan", "one_process", "exit_code", "not_over"
+    "engine", "cloud", "store", "no_plan", "one_process", "exit_code", "not_over", "unit"
 ]
 """Kind of trouble: engine or cloud do not do as asked; the store has lost something, and was opened
 all the same; the solver failed; a job of one process may get several nodes; a job ended badly when
 told to stop; processes of a job's run cannot be ended, and it is not started again before they are
-gone."""
+gone; `total_work` and what the job itself counts are in different units."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,7 +372,7 @@ class TroubleFields(TypedDict):
     detail: NotRequired[str]
     """Words of engine, cloud, store or solver."""
     name: NotRequired[str]
-    """The job's, of `exit_code` and `not_over`."""
+    """The job's, of `exit_code`, `not_over` and `unit`."""
     exit_code: NotRequired[int]
 
 

@@ -32,8 +32,8 @@ class Run:
     state: RunState = "requested"
     requested_at: Seconds
     decided_at: Seconds
-    """When the job was told to move, or to start on GPUs that were ready: rescaling counts from
-    here."""
+    """Start of the rescaling, as if the job had not waited between its two runs: `requested_at`
+    less the seconds that the stop of the run before took."""
     started_at: Seconds | None = None
     """When the engine had its processes up."""
     reported_at: Seconds | None = None
@@ -47,6 +47,8 @@ class Run:
     """Its job said that its work was finished."""
     preempted: bool = False
     """It was told that it loses all its GPUs."""
+    trained_at: Seconds | None = None
+    """It still trained then, though it had been asked to stop, by its reports of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ class JobRecord:
     epoch: int = 0
     progress: float = 0.0
     """Units done of the current epoch."""
+    total: float | None = None
+    """Units of the whole job, as its script reports them."""
     loss: float | None = None
     step: int | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -85,7 +89,9 @@ class JobRecord:
     why: Mapping[str, Any] = field(default_factory=dict)
     """Why it was given that, until its run there begins: what is then told (`decide/reasons`)."""
     moved_at: Seconds | None = None
-    """The moment at which the last run was told to stop; set between two runs."""
+    """The moment at which the last run was told to stop; set between two runs …"""
+    stopped_s: Seconds = 0.0
+    """… and the seconds from then until that run had ended, without what it still trained."""
     attempts: int = 0
     """Starts so far: the first, rescalings and restarts."""
     rescalings: int = 0
@@ -175,6 +181,11 @@ class JobRecord:
         """Whether it is not to have GPUs for now, whatever there are."""
         put_off = self.waits_until is not None
         return self.paused or self.parked or put_off or bool(self.awaits)
+
+    @property
+    def total_work(self) -> float | None:
+        """Units of the whole job: what its script reports overrules its spec."""
+        return self.spec.total_work if self.total is None else self.total
 
     @property
     def job_class(self) -> str:

@@ -1,7 +1,10 @@
 """The estimate of a job that was not submitted, from all that the loop knows. Changes nothing."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
+from boa.formats.checks import TINY
 from boa.model.access import Caller
 from boa.model.cluster import Allocation, Share
 from boa.model.job import JobRecord, JobSpec
@@ -11,14 +14,16 @@ from boa.model.service import ServiceConfig
 from boa.model.streams import stream_of
 from boa.policy.boa import Planned
 from boa.scheduler.decide.hours import PutOff
+from boa.scheduler.learn.class_document import document_of
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.observe import commands
 from boa.scheduler.plan import job_estimate
-from boa.scheduler.plan.job_estimate import Basis, Probe, Range, Spread, Way
+from boa.scheduler.plan.job_estimate import Basis, Figures, Past, Probe, Range, Stage, Way
 from boa.scheduler.plan.priority_costs import PriorityCost, priority_costs
 from boa.scheduler.plan.queue_ahead import Ahead, Queue, free_gpus, most_gpus, queue_for
+from boa.scheduler.plan.why import wider
 from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft
 from boa.solver.objective import Rules
@@ -38,8 +43,11 @@ class JobEstimate:
     """Jobs of the class that succeeded."""
     time_s: Seconds | None = None
     """From its start to its end."""
+    jct_s: Seconds | None = None
+    """From its submission to its end."""
     cost_usd: Usd | None = None
     times: Range | None = None
+    jcts: Range | None = None
     costs: Range | None = None
     spread_jobs: int = 0
     """Jobs that the ranges are taken from."""
@@ -68,7 +76,9 @@ class Estimator:
     config: ServiceConfig
     believed: EstimatesOfPlan = field(default_factory=EstimatesOfPlan)
 
-    def estimated(self, spec: JobSpec, by: Caller, spread: Spread, draft: Draft) -> JobEstimate:
+    def estimated(
+        self, spec: JobSpec, by: Caller, past: Sequence[Past], draft: Draft
+    ) -> JobEstimate:
         """A job of this caller's. Raises InputError of a spec that would be refused."""
         decider, now = self.scheduler.decider, draft.now
         commands.check(spec, decider.gpu_types, self.config.max_nodes)
@@ -93,25 +103,32 @@ class Estimator:
         planned = () if state is None else _planned(state.solution.plan.by_class(), job.stream)
         variants = planned or (Variant(1.0, (least.gpu,), (float(least.width),)),)
         found = self._ways(known, job, variants, rules, now)
-        mean = job_estimate.means(found)
         memory = decider.memory if planned and isinstance(decider.memory, Planned) else None
         main = max(found, key=lambda way: way.share, default=None)
         first = least if main is None else main.stages[0]
+        queue = self._queue(draft, first.gpu, first.width)
+        job_class, taken = known.as_class(now), None
+        expected = job_estimate.means(found)
+        if expected is not None and job_class is not None:
+            as_run = job_estimate.as_run(job_class, decider.gpu_types, rules, first.gpu)
+            taken = job_estimate.figures(expected, past, as_run, queue.wait_s or 0.0)
+            longer, dearer = taken.time_s / expected[0], taken.cost_usd / max(expected[1], TINY)
+            found = job_estimate.as_taken(found, longer, dearer)
+        mean = None if taken is None else (taken.time_s, taken.cost_usd)
         return JobEstimate(
             job_class=spec.job_class,
             payer=payer,
             basis=basis,
             jobs=known.ended,
-            time_s=None if mean is None else mean[0],
-            cost_usd=None if mean is None else mean[1],
-            times=None if mean is None else spread.around(mean[0], spread.times),
-            costs=None if mean is None else spread.around(mean[1], spread.costs),
-            spread_jobs=spread.jobs,
+            **({} if taken is None else _figures(taken)),
+            spread_jobs=len(past),
             ways=found,
-            queue=self._queue(draft, first.gpu, first.width),
+            queue=queue,
             put_off=self.scheduler.hours.foreseen(now, job),
             plan=state.number if state is not None and planned else None,
-            priorities=priority_costs(memory, job.stream, spec.gpus, decider.priorities, mean),
+            priorities=priority_costs(
+                memory, job.stream, spec.gpus, decider.priorities, mean, _wider(known, first, now)
+            ),
             priority=spec.priority,
             now=now,
         )
@@ -176,13 +193,23 @@ class Estimator:
         )
 
 
+def _wider(known: Known, first: Stage | Share, now: Seconds) -> str:
+    """Why the class may not have more GPUs yet."""
+    curve = known.picture.curves.get(first.gpu)
+    return "" if curve is None else wider(document_of(known, now), first.gpu, curve.widths[-1])
+
+
+def _figures(taken: Figures) -> dict[str, Any]:
+    return {name.name: getattr(taken, name.name) for name in fields(Figures)}
+
+
 def basis_of(known: Known, spec: JobSpec) -> Basis | None:
     """Ground that an estimate can stand on. Neither a speed nor a work alone tells of an end."""
     if known.ended > 0:
         return "jobs"
     if known.profile is not None:
         return "profile"
-    if known.tried and (known.work or spec.total_work is not None):
+    if known.tried and (known.work or known.total is not None or spec.total_work is not None):
         return "measured"
     return None
 

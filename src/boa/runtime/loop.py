@@ -33,7 +33,7 @@ from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.contents import Contents
 from boa.scheduler.notices import Notices
 from boa.scheduler.observe.messages import CloudRefused, EngineSaid, Said
-from boa.scheduler.plan.job_estimate import LAST, spread_of
+from boa.scheduler.plan.job_estimate import LAST, past_of
 from boa.scheduler.refusals import NotNow
 from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft, State
@@ -135,9 +135,9 @@ class ControlLoop(Requests):
 
     def estimate(self, spec: JobSpec, by: Caller = NOBODY) -> JobEstimate:
         jobs = self.store.jobs(ended=True, job_class=spec.job_class, limit=2 * LAST)
-        spread = spread_of(jobs)
+        past = past_of(jobs)
         found: JobEstimate = self._learned(
-            lambda draft: self._estimator.estimated(spec, by, spread, draft)
+            lambda draft: self._estimator.estimated(spec, by, past, draft)
         )
         return found
 

@@ -37,6 +37,9 @@ MOST_AGAIN = 8
 """Starts that a job may ask for without getting any further in between; then it has failed."""
 AGAIN_S: Seconds = 1.0
 """Pause before the second of them, twice that before the third, and so on."""
+NOTICED_S: Seconds = 2.0
+"""Seconds until the service notices the end of a run, at most, that count as rescaling: it was away
+for the rest."""
 KILLED = (-15, -9, 143, 137)
 """How a process ends that does not handle SIGTERM."""
 
@@ -178,9 +181,11 @@ def _between_runs(
         draft.tell("trouble", job=job.id, why="exit_code", name=job.name, exit_code=event.exit_code)
     moved_at = run.stopping_at
     if moved_at is not None:
-        moved_at = min(moved_at + event.prepared_s, draft.now)
+        moved_at = min(max(moved_at + event.prepared_s, run.trained_at or 0.0), draft.now)
     if any(node not in draft.nodes for node in run.slots):
         moved_at = None
+    stopped_s = 0.0 if moved_at is None else max(at - moved_at, 0.0)
+    stopped_s += min(draft.now - at, NOTICED_S)
     state: State = "rescaling"
     if job.allocation is None:
         state = "waiting" if job.held_back else "preempted"
@@ -191,6 +196,7 @@ def _between_runs(
             job,
             state=state,
             moved_at=moved_at,
+            stopped_s=stopped_s,
             lost_s=job.lost_s + lost,
             lost_usd=job.lost_usd + part * (job.cost_usd - before_usd),
         )

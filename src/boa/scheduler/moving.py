@@ -134,14 +134,12 @@ def _busy_slots(jobs: Iterable[JobRecord], nodes: AbstractSet[NodeId]) -> dict[N
 def _start(
     draft: Draft, job: JobRecord, allocation: Allocation, slots: dict[NodeId, tuple[int, ...]]
 ) -> None:
-    ready = max((draft.nodes[node].ready_at or draft.now for node in slots), default=draft.now)
-    decided = draft.now if job.moved_at is None else max(job.moved_at, min(ready, draft.now))
     run = Run(
         attempt=job.attempts + 1,
         allocation=allocation,
         slots=slots,
         requested_at=draft.now,
-        decided_at=decided,
+        decided_at=draft.now - (0.0 if job.moved_at is None else job.stopped_s),
         moved=job.attempts > 0 and job.moved_at is not None,
     )
     again = job.attempts > 0
@@ -157,6 +155,7 @@ def _start(
         retry_at=None,
         moved_at=None,
         preempted_by="",
+        stopped_s=0.0,
         reason="",
     )
     draft.put_job(replace(job, why={}))

@@ -112,21 +112,52 @@ def test_what_jobs_have_reported_is_enough_where_their_work_is_said(lived: Any) 
     assert found.time_s == pytest.approx(4500.0, rel=0.2)
 
 
-def test_the_spread_is_that_of_the_last_jobs_once_there_are_enough(lived: Any) -> None:
+def test_an_interval_is_told_from_the_first_job_on_and_narrows(lived: Any) -> None:
     live = known(lived, per_hour=1.0)
-    for _ in range(4):
+    widths = []
+    for count in range(6):
+        found = estimate(live, net())
+        assert found.spread_jobs == count
+        assert found.times.low <= found.time_s <= found.times.high
+        assert found.costs.low <= found.cost_usd <= found.costs.high
+        assert found.jcts.low >= found.times.low
+        assert found.jcts.high >= found.times.high
+        widths.append(found.times.high / found.times.low)
         live.submit(net())
         live.finish()
-    few = estimate(live, net())
-    assert (few.basis, few.spread_jobs, few.times, few.costs) == ("jobs", 4, None, None)
-    for _ in range(2):
-        live.submit(net())
+    assert widths[-1] < widths[1]
+
+
+@pytest.mark.parametrize("report_s", [None, 1.0])
+def test_short_jobs_are_estimated_as_they_were(tmp_path: Path, report_s: float | None) -> None:
+    """Eight jobs of 4 to 5 s, as a new user runs them."""
+    short = profile("short", work=(4.0,), alpha=0.0, rescale_s=0.5)
+    live = Live(config(tmp_path, budget=8.0), {"short": short})
+    live.engine._report_s = report_s
+    one = spec("short", gpus=GpuLimits(max=1))
+    for _ in range(8):
+        live.submit(one)
         live.finish()
-    enough = estimate(live, net())
-    assert enough.spread_jobs == 6
-    assert enough.times.low <= enough.time_s * 1.01
-    assert enough.times.high >= enough.time_s * 0.99
-    assert enough.costs.low <= enough.costs.high
+    found = estimate(live, one)
+    assert found.time_s == pytest.approx(4.5, rel=0.1)
+    assert 3.0 < found.times.low < found.time_s < found.times.high < 6.5
+    live.close()
+
+
+def test_stops_and_waiting_of_late_are_in_an_estimate(tmp_path: Path) -> None:
+    """On one node that is always full, jobs wait; the estimate of the end says so."""
+    four = profile("four", work=(600.0,), alpha=0.0, rescale_s=5.0)
+    live = Live(config(tmp_path, budget=8.0, max_nodes={"T4": 1}), {"four": four})
+    live.engine._report_s = 30.0
+    wide = spec("four", gpus=GpuLimits(min=4, max=4))
+    for _ in range(6):
+        live.submit(wide)
+    live.finish()
+    found = estimate(live, wide)
+    assert found.time_s == pytest.approx(605.0, rel=0.05)
+    assert found.jct_s > 2 * found.time_s
+    assert found.jcts.high > 4 * found.time_s
+    live.close()
 
 
 def test_jobs_that_wait_for_the_same_gpus_are_counted_and_waited_for(lived: Any) -> None:

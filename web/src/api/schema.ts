@@ -1488,9 +1488,14 @@ export interface components {
             arrivals_per_hour: number;
             /**
              * Rescale S
-             * @description Mean time of a rescaling, as plans count on it.
+             * @description Typical time of a rescaling, as plans count on it.
              */
             rescale_s: number;
+            /**
+             * Settle S
+             * @description Seconds of training after which a width is settled.
+             */
+            settle_s?: number;
             /**
              * Engine
              * @description Engine that runs its jobs now.
@@ -1541,9 +1546,14 @@ export interface components {
             tried: number;
             /**
              * Offered
-             * @description Widest width that plans may choose.
+             * @description Widest width that plans may choose, or trials try.
              */
             offered: number;
+            /**
+             * Settled
+             * @description Widths that jobs have trained on for `settle_s`: plans may use those that make jobs faster. Missing where an older version says it.
+             */
+            settled?: number[];
             curve: components["schemas"]["Curve"];
             /**
              * Measured From
@@ -1944,7 +1954,7 @@ export interface components {
         };
         /**
          * EstimateRange
-         * @description Four of five jobs lie between these, as the last of the class did.
+         * @description Four of five jobs lie between these, by what the last of the class really took.
          */
         EstimateRange: {
             /** Low */
@@ -2507,8 +2517,14 @@ export interface components {
             time_s: number | null;
             /** Cost Usd */
             cost_usd: number | null;
-            /** @description Null where too few jobs of the class have ended to tell. */
+            /** @description Null where nobody knows the class. */
             time_range: components["schemas"]["EstimateRange"] | null;
+            /**
+             * Jct S
+             * @description From its submission to its end, with what such jobs have waited lately.
+             */
+            jct_s: number | null;
+            jct_range: components["schemas"]["EstimateRange"] | null;
             cost_range: components["schemas"]["EstimateRange"] | null;
             /**
              * Spread Jobs

@@ -88,10 +88,19 @@ def lines(found: "JobEstimate", asked: Priority = "normal") -> list[str]:
     waits = [_EMPTY] if asked == "background" else _before(found)
     return [
         f"time  {time_said}{lasting(time_s)}{_between(found['time_range'], lasting)}",
+        *_jct(found, asked),
         f"cost  {cost_said}{dollars(cost)}{_between(found['cost_range'], dollars)}",
         f"from  {_basis(found)}",
         *waits,
     ]
+
+
+def _jct(found: "JobEstimate", asked: Priority) -> list[str]:
+    """When it ends, counted from its submission: with what such jobs have waited lately."""
+    jct_s = found.get("jct_s")  # an older service has none
+    if jct_s is None or asked != "normal" or found["put_off"] is not None:
+        return []
+    return [f"end   {lasting(jct_s)} after submission{_between(found['jct_range'], lasting)}"]
 
 
 _EMPTY = "wait  until GPUs are paid for and empty, whenever that is; it makes room for who pays"

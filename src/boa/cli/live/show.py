@@ -268,4 +268,18 @@ def _progress(job: "JobDetails", stays: bool) -> str:
         f"epoch {job['epoch'] + 1} of {job['spec']['epochs']}, {job['progress']:,.6g} units in it"
     )
     step = "" if job["step"] is None else f", step {job['step']:,}"
-    return said + step + ("" if job["loss"] is None else f", loss {job['loss']:.4g}")
+    loss = "" if job["loss"] is None else f", loss {job['loss']:.4g}"
+    return f"{said}{step}{loss}{_to_its_end(job)}"
+
+
+def _to_its_end(job: "JobDetails") -> str:
+    """How much of it is done, and what the rest takes: unknown where its total is."""
+    if job["ended_at"] is not None:
+        return ""
+    if (done := job.get("done")) is None:
+        return "; its total is unknown: so are the time left and the cost to the end"
+    left_s, left_usd = job["left_s"], job["left_usd"]
+    rest = ""
+    if left_s is not None and left_usd is not None:
+        rest = f", {span(left_s)} and {dollars(left_usd)} left"
+    return f"; {100 * done:.0f} % done{rest}"

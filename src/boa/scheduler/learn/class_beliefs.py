@@ -86,8 +86,8 @@ class ClassBeliefs:
             return 1.0
         work = known.picture.work
         units = float(work[min(job.epoch, len(work) - 1)])
-        if job.spec.total_work is not None:
-            units *= job.spec.total_work / float(work.sum())
+        if job.total_work is not None:
+            units *= job.total_work / float(work.sum())
         left = max(units - job.progress, 0.0)
         whole = left + job.progress
         return left / whole if whole > 0 else 1.0
@@ -101,13 +101,14 @@ class ClassBeliefs:
         return 1 if known is None else known.epochs
 
     def units(self, stream: str) -> tuple[float, ...]:
-        """Expected of every epoch; none of an unknown class."""
+        """Expected of every epoch; none where neither its jobs nor their specs told a total."""
         known = self._known.get(class_of(stream))
-        return () if known is None else known.picture.units
+        return () if known is None or not known.knows_work else known.picture.units
 
     def work(self, job: JobRecord) -> tuple[float, ...]:
         """The same of a job, which may have said how much it has to do."""
-        units, total = self.units(job.job_class), job.spec.total_work
+        known, total = self._known.get(job.job_class), job.total_work
+        units = () if known is None else known.picture.units
         if total is None or not units:
             return units
         scale = total / sum(units)

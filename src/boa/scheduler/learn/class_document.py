@@ -15,6 +15,7 @@ from boa.model.speedup import Floats
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.curves import MeasuredWidth
 from boa.scheduler.learn.picture import Picture
+from boa.scheduler.learn.widths import enough_s
 from boa.units import GpuName, Seconds
 
 
@@ -31,10 +32,11 @@ def document_of(known: Known, now: Seconds) -> ClassDocument:
         "weight": known.weight,
         "arrivals_per_hour": known.arrivals.per_hour(now),
         "rescale_s": known.rescale_s,
+        "settle_s": enough_s(known.rescale_s),
         "engine": known.engine,
         "rescaling": {
             engine: {
-                name: {"mean_s": timed.mean.value, "count": timed.count}
+                name: {"mean_s": timed.value, "count": timed.count}
                 for name, timed in found.listed()
             }
             for engine, found in sorted(known.rescalings.items())
@@ -99,6 +101,7 @@ def _type_document(
         "gpus_per_node": kind.gpus_per_node,
         "tried": known.tried.get(gpu, 0),
         "offered": 0 if curve is None else picture.widest(gpu),
+        "settled": list(known.settled.get(gpu, ())),
         "curve": {
             "widths": runs.tolist(),
             "speedup": (unit / packed[runs]).tolist(),
@@ -186,6 +189,8 @@ def prior_in_words(known: Known) -> str:
         worth = f"worth {weight:g} reports at every width" if weight else "until it is measured"
         return f"the profile {known.profile.name} ({', '.join(known.profile.rates)}), {worth}"
     words = "the scaling of other classes until measured, wider only as it proves itself"
+    if known.total is not None:
+        return f"{words}; total work {known.total:g} by its script"
     if known.total_work is not None:
         return f"{words}; total work {known.total_work:g} by its spec"
     if known.work:

@@ -25,11 +25,11 @@ from boa.scheduler.learn.curves import (
     usual_scaling,
 )
 from boa.scheduler.learn.fading_means import Arrivals, Mean
-from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added, is_news
+from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added, contradicts, is_news
 from boa.scheduler.learn.payers import Payers
 from boa.scheduler.learn.picture import Picture
 from boa.scheduler.learn.placements_tried import PlacementsTried
-from boa.scheduler.learn.rescaling import Rescalings, Told
+from boa.scheduler.learn.rescaling import Rescalings, Timed, Told
 from boa.scheduler.learn.saving import Saving
 from boa.scheduler.learn.widths import ahead, settled_widths, up_to, without
 from boa.units import GpuName, Seconds
@@ -61,6 +61,9 @@ class Known:
     epochs_seen: int = 0
     """How many a job had that succeeded."""
     total_work: float | None = None
+    """By the spec of the newest job …"""
+    total: float | None = None
+    """… and by what the newest script reports, which overrules it."""
     work: dict[int, Mean] = field(default_factory=dict)
     """Units by epoch, as jobs had them."""
     rescalings: dict[str, Rescalings] = field(default_factory=dict)
@@ -69,6 +72,8 @@ class Known:
     """Gradient noise scale in samples, by epoch; every report counts 5 % less with the next."""
     gpu_s: Mean = field(default_factory=Mean)
     """GPU-seconds of jobs that ended without a report."""
+    whole: Timed = field(default_factory=Timed)
+    """Seconds of jobs that succeeded in one run, from its start to its end."""
     jobs: int = 0
     ended: int = 0
     cells: dict[CellKey, Cell] = field(default_factory=dict)
@@ -160,6 +165,13 @@ class Known:
         """Something was learned of where jobs fail."""
         self._picture = None
 
+    def totalled(self, total: float) -> bool:
+        """Learn the total that a script reports; return whether it is news."""
+        if self.total == total:
+            return False
+        self.total, self._picture = total, None
+        return True
+
     def worked(self, epoch: int, units: float) -> None:
         self.work[epoch] = self.work.get(epoch, Mean()).add(units)
         self._picture = None
@@ -178,6 +190,10 @@ class Known:
 
     def went_silently(self, gpu_s: float) -> None:
         self.gpu_s = self.gpu_s.add(gpu_s)
+        self._picture = None
+
+    def ran_whole(self, seconds: Seconds) -> None:
+        self.whole = self.whole.add(seconds)
         self._picture = None
 
     def had_epochs(self, epochs: int) -> None:
@@ -205,8 +221,13 @@ class Known:
         others = (rescalings.total for rescalings in self.rescalings.values())
         known = own if own.count else max(others, key=lambda timed: timed.count, default=own)
         if self.profile is not None:
-            return known.mean.after(self.profile.rescale_s)
-        return known.mean.value if known.count else RESCALE_S
+            return known.after(self.profile.rescale_s)
+        return known.value if known.count else self._bounded_s
+
+    @property
+    def _bounded_s(self) -> Seconds:
+        """A rescaling that was never measured: no more than half of the shortest whole job."""
+        return min([RESCALE_S, *(seconds / 2.0 for seconds in self.whole.last)])
 
     @property
     def _own_rescalings(self) -> Rescalings:
@@ -363,11 +384,26 @@ class Known:
     def _stated_work(self) -> Floats | None:
         """Units of every epoch by the spec, by the profile, or by both; None: nobody said."""
         work = None if self.profile is None else merged_work(self.profile, self.epochs)
-        if self.total_work is None:
+        total = self.total if self.total is not None else self._said_total
+        if total is None:
             return work
         if work is None:
             work = np.ones(self.epochs)
-        return work * (self.total_work / float(work.sum()))
+        return work * (total / float(work.sum()))
+
+    @property
+    def _said_total(self) -> float | None:
+        """The spec's, unless what jobs did contradicts it: then it may be in another unit."""
+        if self.total_work is None or not self.ended or len(self.work) < self.epochs:
+            return self.total_work
+        seen = sum(mean.value for epoch, mean in self.work.items() if epoch < self.epochs)
+        return None if contradicts(self.total_work, seen) else self.total_work
+
+    @property
+    def knows_work(self) -> bool:
+        """Whether a job's total work is known: stated, reported, or seen of a whole job."""
+        stated = self.profile is not None or self.total is not None or self.total_work is not None
+        return stated or bool(self.work) or self.gpu_s.weight > 0
 
     def _work(self, tables: Mapping[GpuName, Floats]) -> Floats:
         """Units of every epoch: a stated work counts as one job; where none is, the first job's
@@ -384,8 +420,11 @@ class Known:
 
     @property
     def _silent_s(self) -> Seconds:
-        """How long a job takes on one GPU that tells nothing of itself."""
-        return self.gpu_s.value or GPU_S
+        """Seconds that a job which reports nothing trains on one GPU: its start is not in it."""
+        if not self.gpu_s.value:
+            return GPU_S
+        whole = self.whole.mean.value
+        return self.gpu_s.value * (1.0 - min(self.rescale_s / whole, 0.5) if whole > 0 else 1.0)
 
 
 def _per_gpu(tables: Mapping[GpuName, Floats]) -> float:

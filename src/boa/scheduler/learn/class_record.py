@@ -15,7 +15,7 @@ from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.fading_means import Arrivals, Mean
 from boa.scheduler.learn.payers import Payers
 from boa.scheduler.learn.placements_tried import PlacementsTried
-from boa.scheduler.learn.rescaling import Rescalings, stored_before_engines
+from boa.scheduler.learn.rescaling import Rescalings, Timed, stored_before_engines
 from boa.scheduler.learn.saving import Saving
 
 
@@ -29,6 +29,7 @@ def record_of(known: Known) -> ClassRecord:
             "epochs_said": known.epochs_said,
             "epochs_seen": known.epochs_seen,
             "total_work": known.total_work,
+            "total": known.total,
             "arrivals": [arrivals.jobs, arrivals.hours, arrivals.at],
             "payers": dict(known.payers.weights),
             "work": {str(epoch): _pair(mean) for epoch, mean in known.work.items()},
@@ -38,6 +39,7 @@ def record_of(known: Known) -> ClassRecord:
             "saving": known.saving.as_document(),
             "noise": {str(epoch): _pair(mean) for epoch, mean in known.noise.items()},
             "gpu_s": _pair(known.gpu_s),
+            "whole": known.whole.as_document(),
             "serial": known.serial,
             "jobs": known.jobs,
             "ended": known.ended,
@@ -56,11 +58,14 @@ def restore(known: Known, document: Mapping[str, Any]) -> None:
     gpus = document["gpus"]
     known.gpus = GpuLimits(min=gpus["min"], max=gpus["max"], types=tuple(gpus["types"]))
     known.weight, known.total_work = document["weight"], document["total_work"]
+    known.total = document.get("total")
     known.epochs_said, known.epochs_seen = document["epochs_said"], document["epochs_seen"]
     known.arrivals = Arrivals(*document["arrivals"])
     known.payers = Payers(document.get("payers", {}))
     known.work = {int(epoch): Mean(*pair) for epoch, pair in document["work"].items()}
     known.gpu_s = Mean(*document["gpu_s"])
+    if "whole" in document:
+        known.whole = Timed.from_document(document["whole"])
     known.serial = document.get("serial", SERIAL)
     if "rescalings" in document:
         kept = document["rescalings"].items()

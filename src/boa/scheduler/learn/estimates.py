@@ -181,7 +181,7 @@ def _silent(job: JobRecord) -> bool:
 
 def _scale(job: JobRecord, work: _Work) -> float:
     """How much longer this job is than others of its class."""
-    said = job.spec.total_work
+    said = job.total_work
     return 1.0 if said is None or work.total <= 0 else said / work.total
 
 

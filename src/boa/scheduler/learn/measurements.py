@@ -15,6 +15,8 @@ NOTICED = 0.01
 """Part by which the rate of a cell must have moved for the curves to be made anew."""
 GROWN = 1.5
 """Or so many times more must have been measured there: it counts for more against the rest."""
+APART = 2.0
+"""Totals of a job that differ by more than this factor are in different units."""
 LONGEST_S: Seconds = 30 * 86_400.0
 """Longer than this nothing takes that is told in one piece: a clock was wrong."""
 
@@ -27,6 +29,11 @@ def is_duration(seconds: Seconds) -> bool:
 def is_amount(units: float) -> bool:
     """Whether a job can have made so much progress."""
     return TINY <= units <= HUGE
+
+
+def contradicts(said: float, done: float) -> bool:
+    """Whether two totals of one job are so far apart that they cannot be of one unit."""
+    return max(said, done) > APART * min(said, done)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,8 @@ class Profiler(ClassBeliefs):
             self._dirty_classes.add(known.name)
         self._noisy(known, report)
         self._laid_out(known, run, report)
+        if job.total is not None and known.totalled(job.total):
+            self._touched(known.name)
         if report.units > 0:
             self._went_well(known, job, run)
         if before is None:
@@ -162,6 +164,8 @@ class Profiler(ClassBeliefs):
             self._touched(job.job_class)
         if job.state == "succeeded":
             known.ended += 1
+            if job.attempts == 1 and is_amount(job.ran_s):
+                known.ran_whole(job.ran_s)
             if job.progress > 0:
                 self.epoch_done(job, job.epoch, job.progress)
             if job.epoch + (job.progress > 0) > 0:

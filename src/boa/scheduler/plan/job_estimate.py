@@ -5,9 +5,9 @@ dollars follow from the class as it would be known if the job arrived (`solver/o
 formulas). How far jobs lie from it, the last of the class have shown.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, log
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -15,18 +15,15 @@ import numpy as np
 from boa.model.job import JobRecord
 from boa.model.plan import Variant
 from boa.model.workload import GpuType, JobClass
+from boa.scheduler.plan.residuals import spread_of
 from boa.solver.objective import Rules, cost_rates, rescale_time, run_times
 from boa.units import GpuName, Seconds, Usd
 
 Basis: TypeAlias = Literal["jobs", "profile", "measured"]
 """Jobs of the class that succeeded; a profile of it; reports of jobs that have not ended, and a
 work that is known."""
-ENOUGH = 5
-"""Jobs of a class from which a spread is told."""
 LAST = 200
-"""Jobs that it is taken from."""
-LOW, HIGH = 0.1, 0.9
-"""Four of five jobs lie between these."""
+"""Jobs of a class that are looked at."""
 PROBE_S: Seconds = 300.0
 """Seconds that a probe of an unknown class may take at most."""
 
@@ -63,27 +60,37 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Between these lie four of five jobs, as the last of the class did."""
+    """Four of five jobs lie between these, by what jobs of the class really took."""
 
     low: float
     high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """How far the last jobs of a class lay from their mean."""
+class Figures:
+    """What a job takes, by its class and by what the last jobs of the class took beyond that."""
 
-    jobs: int = 0
-    times: tuple[float, ...] = ()
-    """JCTs, each divided by their mean."""
-    costs: tuple[float, ...] = ()
+    time_s: Seconds
+    """From its start to its end: with the stops that such jobs have had lately."""
+    jct_s: Seconds
+    """From its submission to its end: with what such jobs have waited lately."""
+    cost_usd: Usd
+    times: Range
+    jcts: Range
+    costs: Range
 
-    def around(self, mean: float, ratios: Sequence[float]) -> Range | None:
-        """None where too few have ended to tell."""
-        if len(ratios) < ENOUGH:
-            return None
-        low, high = np.quantile(np.array(ratios), (LOW, HIGH)).tolist()
-        return Range(low=mean * low, high=mean * high)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """A job that succeeded."""
+
+    time_s: Seconds
+    jct_s: Seconds
+    cost_usd: Usd
+    gpu: GpuName | None
+    width: float
+    """GPUs that it held, on average."""
+    total_work: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,18 +104,76 @@ class Probe:
     """At most."""
 
 
-def spread_of(jobs: Sequence[JobRecord]) -> Spread:
-    """Spread of jobs of one class, newest first; those that did not succeed say nothing."""
-    done = [job for job in jobs if job.state == "succeeded" and job.ended_at is not None][:LAST]
-    jcts = [job.ended_at - job.submitted_at for job in done if job.ended_at is not None]
-    return Spread(
-        jobs=len(done), times=_ratios(jcts), costs=_ratios([job.cost_usd for job in done])
+def past_of(jobs: Sequence[JobRecord]) -> tuple[Past, ...]:
+    """Jobs that succeeded, newest first; others say nothing of what a job takes."""
+    found = []
+    for job in jobs:
+        if job.state != "succeeded" or job.ended_at is None or job.started_at is None:
+            continue
+        time_s, jct_s = job.ended_at - job.started_at, job.ended_at - job.submitted_at
+        if time_s <= 0 or jct_s <= 0:
+            continue
+        found.append(
+            Past(
+                time_s=time_s,
+                jct_s=jct_s,
+                cost_usd=job.cost_usd,
+                gpu=None if job.share is None else job.share.gpu,
+                width=job.held_gpu_s / job.ran_s if job.ran_s > 0 else 1.0,
+                total_work=job.total_work,
+            )
+        )
+    return tuple(found[:LAST])
+
+
+def figures(
+    expected: tuple[Seconds, Usd],
+    past: Sequence[Past],
+    as_run: Callable[[Past], tuple[Seconds, Usd]],
+    wait_s: Seconds,
+) -> Figures:
+    """Return what a job takes. `expected`: by its class alone; `as_run`: what its class would be
+    expected to take as a job of the past was run; `wait_s`: for GPUs, which counts as long as no
+    job of the class has shown what they wait."""
+    rows = [(one, *as_run(one)) for one in past]
+    rows = [row for row in rows if isfinite(row[1]) and row[1] > 0]
+    times = spread_of([log(one.time_s / seconds) for one, seconds, _ in rows])
+    jcts = spread_of([log(one.jct_s / seconds) for one, seconds, _ in rows])
+    costs = spread_of([log(one.cost_usd / usd) for one, _, usd in rows if one.cost_usd * usd > 0])
+    soonest, latest = times.low, times.high
+    if rows:
+        wait_s, soonest, latest = 0.0, max(jcts.low, soonest), max(jcts.high, latest)
+    return Figures(
+        time_s=times.centre * expected[0],
+        jct_s=max(jcts.centre, times.centre) * expected[0] + wait_s,
+        cost_usd=costs.centre * expected[1],
+        times=Range(low=times.low * expected[0], high=times.high * expected[0]),
+        jcts=Range(low=soonest * expected[0], high=latest * expected[0] + wait_s),
+        costs=Range(low=costs.low * expected[1], high=costs.high * expected[1]),
     )
 
 
-def _ratios(values: Sequence[float]) -> tuple[float, ...]:
-    mean = sum(values) / len(values) if values else 0.0
-    return tuple(value / mean for value in values) if mean > 0 else ()
+def as_run(
+    job_class: JobClass, gpu_types: Mapping[GpuName, GpuType], rules: Rules, gpu: GpuName
+) -> Callable[[Past], tuple[Seconds, Usd]]:
+    """Return what a class is expected to take and cost on the GPUs that a job of the past held.
+    `gpu`: their type, where the job does not tell it."""
+    work = sum(epoch.work for epoch in job_class.epochs)
+
+    def taken(one: Past) -> tuple[Seconds, Usd]:
+        kind = gpu if one.gpu not in gpu_types or one.gpu is None else one.gpu
+        bases = [job_class.base_on(kind, epoch) for epoch in job_class.epochs]
+        if any(base is None for base in bases):
+            return 0.0, 0.0
+        least = max(base for base in bases if base is not None)
+        width = np.array([min(max(one.width, least), max(job_class.max_on(kind), least))])
+        scale = 1.0 if one.total_work is None or work <= 0 else one.total_work / work
+        seconds = float(run_times(job_class.epochs, kind, width).sum()) * scale
+        seconds += rescale_time(job_class, rules)
+        rate = float(cost_rates(np.array([one.width]), gpu_types[kind], rules.billing)[0])
+        return seconds, seconds * rate
+
+    return taken
 
 
 def ways(
@@ -166,6 +231,20 @@ def means(found: Sequence[Way]) -> tuple[Seconds, Usd] | None:
     return (
         sum(way.share * way.time_s for way in found) / total,
         sum(way.share * way.cost_usd for way in found) / total,
+    )
+
+
+def as_taken(found: Sequence[Way], longer: float, dearer: float) -> tuple[Way, ...]:
+    """Ways whose times and costs are those that jobs really have."""
+    return tuple(
+        Way(
+            way.share,
+            tuple(
+                replace(stage, time_s=longer * stage.time_s, cost_usd=dearer * stage.cost_usd)
+                for stage in way.stages
+            ),
+        )
+        for way in found
     )
 
 

@@ -46,9 +46,11 @@ def priority_costs(
     limits: GpuLimits,
     priorities: Priorities,
     estimated: tuple[Seconds, Usd] | None,
+    wider: str = "",
 ) -> tuple[PriorityCost, ...]:
     """From the dearest on; none where nothing is known of the class within the job's limits.
-    `estimated`: time and dollars of the job at its class's own weight, where they are known."""
+    `estimated`: time and dollars of the job at its class's own weight, where they are known;
+    `wider`: why its class may not have more GPUs yet."""
     if planned is None or estimated is None:
         return ()
     price = planned.price
@@ -69,7 +71,7 @@ def priority_costs(
     note = ""
     if ways["urgent"][0] * AS_FAST >= normal_s:
         most = at_weight(course, price, usual.weight * LADDER[-1])
-        note = _as_long(normal_s <= AS_FAST * to_go(most, Position())[0])
+        note = _as_long(normal_s <= AS_FAST * to_go(most, Position())[0], wider)
 
     def cost(name: Priority, jct_s: Seconds | None, usd: Usd) -> PriorityCost:
         return PriorityCost(
@@ -87,13 +89,14 @@ def priority_costs(
     return (*paid, cost("background", None, 0.0))
 
 
-def _as_long(fastest: bool) -> str:
+def _as_long(fastest: bool, wider: str) -> str:
     why = (
-        "no other GPUs that it may have make it faster"
+        f"no other GPUs that it may have {'now ' if wider else ''}make it faster"
         if fastest
         else "what more GPUs would save is not worth their price even so"
     )
-    return f"urgent takes as long as normal: {why}; where GPUs are short it still counts more"
+    said = f"urgent takes as long as normal: {why}; where GPUs are short it still counts more"
+    return f"{said}. {wider}" if wider and fastest else said
 
 
 def asked_in_words(asked: Priority, found: Sequence[PriorityCost]) -> str:

@@ -17,10 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from boa.api.classes import ClassDocument, ClassOnType, Sample
 from boa.model.plan import Variant
 from boa.model.speedup import Floats
 from boa.model.streams import class_of
 from boa.model.workload import JobClass
+from boa.scheduler.learn.widths import DOUBLING
 from boa.scheduler.words.amounts import dollars, per_dollar, seconds
 from boa.solver.objective import cost_rates, rescale_time, run_times
 from boa.solver.solution import Solution
@@ -69,9 +71,10 @@ class Why:
     variants: tuple[VariantChoice, ...]
 
 
-def why(solution: Solution, name: str) -> Why | None:
+def why(solution: Solution, name: str, document: ClassDocument | None = None) -> Why | None:
     """Reasons for the widths of a class or a stream; where several pay for a class, those of the
-    jobs that come most often. None: the plan does not know it."""
+    jobs that come most often. None: the plan does not know it. `document`: what was measured of
+    the class, to tell of widths that no plan may use yet."""
     streams = [c for c in solution.workload.classes if name in (c.name, class_of(c.name))]
     job_class = max(streams, key=lambda stream: stream.arrivals_per_hour, default=None)
     if job_class is None:
@@ -89,7 +92,8 @@ def why(solution: Solution, name: str) -> Why | None:
                 )
             )
             if variant in told:
-                words.append(_who(variant, told) + _said(variant, epochs[-1], gpu, rate))
+                more = "" if document is None else wider(document, gpu, choices[-1].width)
+                words.append(_who(variant, told) + _said(variant, epochs[-1], gpu, rate, more))
         variants.append(
             VariantChoice(share=variant.share, gpu_type=variant.gpu_types[0], epochs=tuple(epochs))
         )
@@ -140,14 +144,64 @@ def _widths(job_class: JobClass, first: int, end: int, gpu: GpuName, planned: in
 # In words
 
 
-def _said(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: float) -> str:
+def wider(document: ClassDocument, gpu: GpuName, most: int) -> str:
+    """Return why plans use no wider width than this on a GPU type, by the same figures that the
+    class is shown with; empty where that is its own limit."""
+    kind = next((one for one in document["gpu_types"] if one["name"] == gpu), None)
+    if kind is None or most >= document["gpus"]["max"]:
+        return ""
+    measured: dict[int, list[Sample]] = {}
+    for sample in kind["samples"]:
+        if sample["width"] > most and sample["measured_speedup"] is not None:
+            measured.setdefault(sample["width"], []).append(sample)
+    said = [_measured(document, kind, width, found) for width, found in sorted(measured.items())]
+    said += [
+        f"{failed['width']} GPUs: jobs failed there ({failed['reason']})."
+        for failed in kind["failed"]
+        if failed["width"] > most and failed["width"] not in measured
+    ]
+    if not said and kind["offered"] > most:
+        return f"{kind['offered']} GPUs: not tried yet; one job in five tries them if that pays."
+    if not said and not kind["tried"]:
+        return "More GPUs are tried once its jobs report progress."
+    return " ".join(said)
+
+
+def _measured(
+    document: ClassDocument, kind: ClassOnType, width: int, samples: Sequence[Sample]
+) -> str:
+    """Return what was measured at a width, and why no plan uses it."""
+    best = max(samples, key=lambda sample: sample["seconds"])
+    lasted, enough = sum(sample["seconds"] for sample in samples), document.get("settle_s")
+    least = kind["measured_from"]
+    against = "" if least == 1 else f" those of {least}"
+    speedup = f"{width} GPUs: {best['measured_speedup']:.3g}×{against}"
+    if enough is not None and width not in kind.get("settled", ()):
+        said = f"{speedup} so far, measured for {seconds(lasted)} of {seconds(enough)}"
+        trials = kind["offered"] >= width
+        return f"{said}; until then {'one job in five gets them' if trials else 'none gets them'}."
+    said = f"{speedup}, measured for {seconds(lasted)}"
+    if kind["offered"] >= width:
+        return f"{said}; the next plan may use them."
+    return f"{said}; too little: twice the GPUs must make jobs {100 * (DOUBLING - 1):.0f} % faster."
+
+
+def _said(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: float, more_gpus: str) -> str:
+    """`more_gpus`: of widths that no plan may use yet."""
+    said = _of_choices(variant, stretch, gpu, rate, "that it may have now" if more_gpus else "")
+    return f"{said} {more_gpus}" if more_gpus else said
+
+
+def _of_choices(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: float, now: str) -> str:
     planned = next(c for c in stretch.choices if c.width == stretch.width)
     others = [c for c in stretch.choices if c.width != stretch.width]
     said = f"{_epochs(stretch, len(variant.widths))} on {stretch.width}×{gpu}: "
     if not others:
-        return said + "the only width that it may have now."
+        return said + (
+            "no plan may use another yet." if now else "the only width that it may have now."
+        )
     if rate <= 0:
-        return said + "the fastest there is; the budget is no limit."
+        return f"{said}the fastest {now or 'there is'}; the budget is no limit."
     less, more = _cheaper(planned, others), _faster(planned, others)
     elsewhere = f"elsewhere a dollar saves {per_dollar(rate)}"
     if less is None:
@@ -158,7 +212,7 @@ def _said(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: float) -> 
         said += f"going from {less.width} to {planned.width} saves {_bought(saves, extra)}, "
         said += f"{just}worth it: {elsewhere}."
     if more is None:
-        return f"{said} No other width is faster."
+        return f"{said} No other width {now + ' ' if now else ''}is faster."
     saves, extra = planned.time_s - more.time_s, more.cost_usd - planned.cost_usd
     again = "" if less is None else "another "
     verdict = (

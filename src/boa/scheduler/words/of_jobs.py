@@ -62,6 +62,16 @@ def given_up(why: str, failures: int) -> str:
     return f"{why}, {failures} times without progress" if failures > 1 else why
 
 
+def other_unit(said: float, counted: float, who: str) -> str:
+    """Words for a `total_work` that contradicts what the job itself counts."""
+    factor = max(said, counted) / min(said, counted)
+    return (
+        f"total_work is {said:,.6g}, but {who} {counted:,.6g} in all ({factor:.2g}× apart): they "
+        f"seem to be in different units. BOA believes the second. Set total_work to "
+        f"{counted:,.6g}, or leave it out"
+    )
+
+
 def not_over(hindrance: str) -> str:
     """The same of a job that cannot be tried yet: something of its run is still there."""
     return f"waits until its run is over: {hindrance}"

@@ -73,6 +73,9 @@ def trouble(about: About, data: TroubleFields) -> Words:
         case "not_over":
             yield from named(about, data.get("name", ""))
             yield f" waits until its run is over: {data.get('detail', '')}"
+        case "unit":
+            yield from named(about, data.get("name", ""))
+            yield f": {data.get('detail', '')}"
         case who:
             yield f"trouble with the {who}: {data.get('detail', '')}"
 

@@ -16,6 +16,8 @@ def estimate_document(found: JobEstimate) -> answers.JobEstimate:
         "time_s": found.time_s,
         "cost_usd": found.cost_usd,
         "time_range": _range(found.times),
+        "jct_s": found.jct_s,
+        "jct_range": _range(found.jcts),
         "cost_range": _range(found.costs),
         "spread_jobs": found.spread_jobs,
         "ways": [_way(way) for way in found.ways],
@@ -78,6 +80,9 @@ def in_words(found: JobEstimate) -> str:
             f"; four of five take {seconds(found.times.low)} to {seconds(found.times.high)} and "
             f"{dollars(found.costs.low)} to {dollars(found.costs.high)}"
         )
+        if found.jcts is not None and found.put_off is None and found.priority != "background":
+            low, high = found.jcts.low, found.jcts.high
+            said += f", and end {seconds(low)} to {seconds(high)} after they are submitted"
     return f"{said}, {_from(found)}.{_waits(found)}"
 
 

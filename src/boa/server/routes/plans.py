@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from boa.api import plans as answers
 from boa.errors import InputError
+from boa.model.streams import class_of
 from boa.runtime.snapshot import Snapshot
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan import preview
@@ -97,7 +98,7 @@ class PlanRoutes:
     ) -> answers.Why:
         """Why a class has its widths: what every other width would take and cost."""
         state = self._plan(self._service.control.snapshot)
-        found = why(state.solution, name)
+        found = why(state.solution, name, self._service.control.class_document(class_of(name)))
         if found is None:
             raise NotPlanned(name)
         said = {**asdict(found), "plan": state.number, "now": self._service.control.now()}

@@ -71,6 +71,80 @@ def test_without_a_report_before_the_first_progress_nobody_knows_what_it_took() 
     assert Rescalings().add(found).total.count == 0
 
 
+@given(
+    took_s=st.floats(0.1, 1000.0),
+    rate=st.floats(0.01, 100.0),
+    first_s=st.floats(1.0, 60.0),
+    then_s=st.floats(1.0, 60.0),
+)
+def test_a_first_report_with_progress_is_a_measurement_once_the_pace_is_known(
+    took_s: float, rate: float, first_s: float, then_s: float
+) -> None:
+    run = moved(reported_at=10.0 + took_s + first_s)
+    first, then = report(first_s, rate * first_s), report(first_s + then_s, 0.0)
+    then = replace(then, units=rate * (first_s + then_s))
+    found = told(run, then, 10.0 + took_s + first_s + then_s, first)
+    assert found.parts[TOTAL] == pytest.approx(took_s, rel=1e-6)
+
+
+def test_no_pace_is_made_of_a_report_that_came_before_the_service_was_away() -> None:
+    run = moved(reported_at=15.0)
+    found = told(run, report(400.0, 400.0), 1000.0, report(390.0, 390.0))
+    assert found == Told({})
+
+
+@given(
+    usual=st.lists(st.floats(0.9, 1.1), min_size=2, max_size=11),
+    outlier=st.floats(1.2, 10_000.0),
+    at=st.integers(0, 11),
+)
+def test_no_single_outlier_dominates(usual: list[float], outlier: float, at: int) -> None:
+    values = [30.0 * value for value in usual]
+    values.insert(min(at, len(values)), 30.0 * outlier)
+    found = Rescalings()
+    for value in values:
+        found = found.add(took(value))
+    assert found.total.value <= 30.0 * 1.1 + 1e-6
+
+
+def test_a_wrapped_class_that_once_waited_for_an_hour_keeps_its_rescaling_time() -> None:
+    of = on_engine("local")
+    for seconds_ in (37.0, 35.0, 2636.0, 39.0, 2636.0, 36.0, 38.0):
+        of.rescaled(job(), took(seconds_))
+    assert of.rescale_s("net") == pytest.approx(37.0, rel=0.1)
+
+
+def test_a_new_level_is_learned_all_the_same() -> None:
+    of = on_engine("local")
+    for seconds_ in [2.0] * 40 + [20.0] * 9:
+        of.rescaled(job(), took(seconds_))
+    assert of.rescale_s("net") == 20.0
+
+
+def test_the_means_of_an_older_version_are_read_and_overruled_by_the_next() -> None:
+    old = Rescalings.from_document({TOTAL: [2636.0, 4.0, 5]})
+    assert old.total.value == 2636.0
+    assert old.add(took(37.0)).total.value == 37.0
+    assert Rescalings.from_document(old.add(took(37.0)).as_document()) == old.add(took(37.0))
+
+
+@pytest.mark.parametrize("lasted", [[5.0] * 8, [4.0, 60.0], [19.0, 11.0, 11.0]])
+def test_no_rescaling_is_believed_to_take_longer_than_a_whole_job(lasted: list[float]) -> None:
+    of = on_engine("local")
+    for number, seconds_ in enumerate(lasted):
+        done = job(number + 1, state="succeeded", attempts=1, ran_s=seconds_, held_gpu_s=seconds_)
+        of.arrived(done, 0.0)
+        of.ended(done, 100.0)
+    assert of.rescale_s("net") <= min(lasted) / 2
+    whole = sum(lasted) / len(lasted)
+    takes = planned_class(of).rescale_s + of.units("net")[0]
+    assert takes == pytest.approx(whole, rel=0.05)
+    (record,) = of.drain()[1]
+    later = profiler()
+    later.load([], [record])
+    assert later.rescale_s("net") == of.rescale_s("net")
+
+
 def test_an_older_stop_is_not_believed_where_no_run_was_stopped() -> None:
     fresh = moved(decided_at=11.0)
     found = told(fresh, saying(PARTS), now=15.0)

@@ -3,15 +3,20 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import boa
+from boa.api.classes import ClassDocument
 from boa.model.speedup import Amdahl, Table
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
+from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.plan.why import MOST_WIDTHS, why
 from boa.solver.solution import Solution
 from fakes import FakeService
 from integration.runner import Boa
 from learned import learned, learned_on
+from profiling import job, packed, profiler, ran, took
 from unit.server.routes.test_money import plan_state
 
 T4 = GpuType(name="T4", price=1.0, gpus_per_node=4)
@@ -134,3 +139,76 @@ def test_show_prints_the_words_below_what_was_learned_of_a_class(
     for sentence in words.words:
         assert sentence in said
     assert run.json("show", "small") == document
+
+
+# Widths that no plan may use yet
+
+
+def grown(*cells: tuple[int, float, float]) -> Profiler:
+    """A class whose jobs trained at these widths: each a width, a rate and seconds."""
+    of = profiler(types={"T4": T4})
+    of.arrived(job(max=4), 0.0)
+    of.rescaled(job(max=4), took(14.5))
+    for width, rate, seconds in cells:
+        ran(of, packed(T4, width), rate, seconds=seconds, max=4)
+    return of
+
+
+def widest_of(of: Profiler) -> tuple[ClassDocument, int]:
+    document = of.document("net", 0.0)
+    assert document is not None
+    workload = of.workload(0.0)
+    assert workload is not None
+    found = why(boa.plan(workload, boa.frontier(workload).cheapest * 3), "net", document)
+    assert found is not None
+    return document, found.variants[0].epochs[0].choices[-1].width
+
+
+def words_of(of: Profiler) -> str:
+    document, _ = widest_of(of)
+    workload = of.workload(0.0)
+    assert workload is not None
+    found = why(boa.plan(workload, boa.frontier(workload).cheapest * 3), "net", document)
+    assert found is not None
+    return " ".join(found.words)
+
+
+def test_a_width_that_is_measured_and_not_settled_says_how_far_it_is() -> None:
+    said = words_of(grown((1, 1.0, 600.0), (2, 3.6, 78.0)))
+    assert "2 GPUs: 3.6× so far, measured for 78 s of 145 s; until then one job in five" in said
+    assert "only width" not in said
+
+
+def test_a_width_that_brings_nothing_says_so() -> None:
+    said = words_of(grown((1, 1.0, 600.0), (2, 1.0, 600.0)))
+    assert "2 GPUs: 1×, measured for 600 s; too little" in said
+
+
+def test_a_width_that_was_never_tried_says_who_tries_it() -> None:
+    assert "2 GPUs: not tried yet; one job in five" in words_of(grown((1, 1.0, 600.0)))
+
+
+def test_a_class_that_has_its_most_gpus_has_no_more_to_be_told_of() -> None:
+    of = grown((1, 1.0, 600.0))
+    of.arrived(job(2, max=1), 0.0)
+    assert words_of(of) == "The job on 1×T4: the only width that it may have now."
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 4), st.floats(0.2, 8.0), st.floats(1.0, 900.0)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_no_reason_contradicts_the_table_above_it(cells: list[tuple[int, float, float]]) -> None:
+    """Of every width that was measured and is wider than any that the plan may choose, the words
+    tell the figure of the table."""
+    of = grown(*cells)
+    document, most = widest_of(of)
+    said = words_of(of)
+    for sample in document["gpu_types"][0]["samples"]:
+        speedup = sample["measured_speedup"]
+        if sample["width"] > most and speedup is not None:
+            assert f"{sample['width']} GPUs: {speedup:.3g}×" in said
+            assert "there is; the budget" not in said

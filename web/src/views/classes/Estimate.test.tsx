@@ -16,6 +16,8 @@ const FOUND = {
   time_s: 7200,
   cost_usd: 5,
   time_range: { low: 6000, high: 9000 },
+  jct_s: 8000,
+  jct_range: { low: 7000, high: 12000 },
   cost_range: null,
   spread_jobs: 12,
   ways: [

@@ -99,6 +99,13 @@ function Found({ found }: { found: JobEstimate }) {
             value={duration(found.time_s)}
             note={between(found.time_range, duration)}
           />
+          {found.jct_s !== null && found.put_off === null && (
+            <Stat
+              label="Ends after its submission"
+              value={duration(found.jct_s)}
+              note={between(found.jct_range, duration)}
+            />
+          )}
           <Stat label="Cost" value={usd(found.cost_usd)} note={between(found.cost_range, usd)} />
           <Stat label="Starts" value={startWords(found)} note={<Waiting found={found} />} />
           <Stat label="Known from" value={basisText(found)} note={basisNote(found)} />
