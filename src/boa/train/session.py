@@ -1,6 +1,7 @@
 """This process's progress so far, and the calls that tell of it."""
 
 import atexit
+import contextlib
 import math
 import os
 import sys
@@ -25,6 +26,9 @@ LONGEST_NAME = 100
 """Printable characters of a metric's name, at most: the service refuses reports with others."""
 PARTS = ("stop", "save", "start", "load", "first_step")
 """Parts of a rescaling, as far as a job can tell (`rescaled`)."""
+DONE_FILE = "BOA_DONE"
+"""Variable with the file that a job creates when its work is finished: exit 0 then ends the job,
+also after a stop. It works without reports."""
 
 
 class Session:
@@ -45,6 +49,15 @@ class Session:
         self.rescale: dict[str, float] = {}
         """Parts of the rescaling that this attempt began with, in the service's seconds."""
         self.layouts: list[dict[str, object]] = []
+        self.total: float | None = None
+        """Units of the whole job, all epochs together; None: unknown."""
+        self.saves = False
+        """Whether a stop makes this job save a checkpoint."""
+        self.saved_s: float | None = None
+        """Uptime (service's seconds) at which the newest complete checkpoint was taken; 0: the one
+        that this attempt resumed from; None: there is none."""
+        self.done = False
+        """Whether the job's work is finished."""
         self._counts = False  # whether the script says itself how much was done
         self._tracked: float | None = None  # the last step that it has logged to a tracker
         self._forward: Callable[[Mapping[str, float], int | None, bool], None] | None = None
@@ -142,6 +155,33 @@ class Session:
         with self._lock:
             self.layouts = layouts
 
+    def set_total(self, units: object) -> None:
+        number = finite(units)
+        with self._lock:
+            self.total = number if number is not None and number > 0 else self.total
+
+    def set_saves(self) -> None:
+        with self._lock:
+            self.saves = True
+
+    def set_saved(self, ago_s: object) -> None:
+        with self._lock:
+            taken = self.age() - max(finite(ago_s) or 0.0, 0.0)
+            self.saved_s = max(taken, 0.0) * self.context.speed
+            if os.getpid() == self._pid:
+                self._send()
+
+    def finish(self) -> None:
+        with self._lock:
+            if os.getpid() != self._pid or self.done:
+                return
+            self.done = True
+            self._send(kept=True)
+        path = os.environ.get(DONE_FILE)
+        if path and self.context.rank == 0:
+            with contextlib.suppress(OSError):  # a service that reads no such file
+                Path(path).touch()
+
     def resume(self) -> Progress:
         if self.told:  # the newest checkpoint may be in memory, or older than what was loaded
             return self.at
@@ -206,6 +246,9 @@ class Session:
             report["rescale"] = dict(self.rescale)
         if self.layouts:
             report["layouts"] = self.layouts
+        known = {"total": self.total, "saved_s": self.saved_s}
+        report |= {name: value for name, value in known.items() if value is not None}
+        report |= {name: True for name in ("saves", "done") if getattr(self, name)}
         self._sender.offer(report, prompt=prompt, kept=kept)
 
 
@@ -301,6 +344,26 @@ def rescaled(parts: Mapping[str, float]) -> None:
     value of each counts. What is no finite number >= 0, or no known part, is left out.
     """
     session().rescaled(parts)
+
+
+def total(units: float) -> None:
+    """Set the units of the whole job, all epochs together. They go with the next report."""
+    session().set_total(units)
+
+
+def saves() -> None:
+    """Declare that a stop (SIGTERM) makes this job save a checkpoint."""
+    session().set_saves()
+
+
+def saved(ago_s: float = 0.0) -> None:
+    """Report that a complete checkpoint exists, taken `ago_s` real seconds ago."""
+    session().set_saved(ago_s)
+
+
+def done() -> None:
+    """Report at once that the job's work is finished: exit 0 ends the job, also after a stop."""
+    session().finish()
 
 
 def latest_checkpoint() -> Path | None:
