@@ -158,11 +158,11 @@ class Session:
     def set_total(self, units: object) -> None:
         number = finite(units)
         with self._lock:
-            self.total = number if number is not None and number > 0 else self.total
+            self.total = number if number is not None and number > 0 else None
 
-    def set_saves(self) -> None:
+    def set_saves(self, does: bool) -> None:
         with self._lock:
-            self.saves = True
+            self.saves = does
 
     def set_saved(self, ago_s: object) -> None:
         with self._lock:
@@ -346,14 +346,14 @@ def rescaled(parts: Mapping[str, float]) -> None:
     session().rescaled(parts)
 
 
-def total(units: float) -> None:
-    """Set the units of the whole job, all epochs together. They go with the next report."""
+def total(units: float | None) -> None:
+    """Set the units of the whole job, all epochs together (None: unknown), for the next report."""
     session().set_total(units)
 
 
-def saves() -> None:
-    """Declare that a stop (SIGTERM) makes this job save a checkpoint."""
-    session().set_saves()
+def saves(does: bool = True) -> None:
+    """Declare whether a stop (SIGTERM) makes this job save a checkpoint, for the next report."""
+    session().set_saves(does)
 
 
 def saved(ago_s: float = 0.0) -> None:
