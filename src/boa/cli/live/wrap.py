@@ -13,7 +13,7 @@ from boa.cli import parsers, shell
 from boa.cli.console import emit_json
 from boa.cli.options import Json
 from boa.errors import InputError, UsageError
-from boa.train.wrap import fitting, reading, running, watching
+from boa.train.wrap import fitting, placeholders, reading, running, watching
 
 SIGNALS = ("USR1", "USR2", "INT", "HUP", "TERM")
 _GROUPS = ", ".join(f"(?P<{name}>…)" for name in reading.COUNTED)
@@ -45,6 +45,19 @@ def _arguments(text: str) -> list[str]:
     if not any(fitting.CHECKPOINT in word for word in found):
         raise InputError("--resume", text, expected)
     return found
+
+
+def _expression(text: Any) -> str:
+    try:
+        placeholders.samples_per_step(str(text), 1)
+    except placeholders.Unfit as problem:
+        raise _refused("--samples-per-step", problem) from None
+    return str(text)
+
+
+def _refused(option: str, problem: placeholders.Unfit) -> InputError:
+    text = f"got {problem.text!r}, which {problem.problem}"
+    return InputError(option, problem.text, problem.expected, text)
 
 
 def wrap(
@@ -99,6 +112,16 @@ def wrap(
             help="How long a checkpoint must rest to be whole (1).",
         ),
     ] = watching.SETTLE_S,
+    samples_per_step: Annotated[
+        str | None,
+        shell.Option(
+            "--samples-per-step",
+            metavar="EXPR",
+            parser=_expression,
+            help="Count progress in samples: the samples of one step over all GPUs, such as "
+            "'16*{width}' where every GPU has a batch of 16. Default: count steps.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run a training script that knows nothing of BOA as an elastic job.
@@ -134,6 +157,7 @@ def wrap(
         resume=() if resume is None else tuple(_arguments(resume)),
         ask=None if ask is None else signal.Signals[f"SIG{ask}"],
         settle_s=settle_s,
+        samples_per_step=samples_per_step or "",
     )
     try:
         # what it prints is no part of a JSON document
@@ -142,6 +166,8 @@ def wrap(
         expected = "a program that can be run here, by its path or on the PATH"
         text = f"got {words[0]!r} ({problem})"
         raise InputError("COMMAND", words[0], expected, text) from None
+    except placeholders.Unfit as problem:
+        raise _refused("COMMAND", problem) from None
     except KeyboardInterrupt:
         raise shell.Exit(running.INTERRUPTED) from None
     if json:

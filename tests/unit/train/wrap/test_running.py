@@ -114,9 +114,9 @@ def test_what_a_launcher_printed_before_it_was_stopped_is_not_lost(
     )
     torchrun.chmod(0o755)
     monkeypatch.chdir(tmp_path)
-    read, signalled = running._Run._read, processes.signalled
+    read, signalled = running.Run._read, processes.signalled
 
-    def reading_late(self: running._Run) -> None:
+    def reading_late(self: running.Run) -> None:
         assert late.wait(300)
         read(self)
 
@@ -124,7 +124,7 @@ def test_what_a_launcher_printed_before_it_was_stopped_is_not_lost(
         signalled(pid, number)
         late.set()
 
-    monkeypatch.setattr(running._Run, "_read", reading_late)
+    monkeypatch.setattr(running.Run, "_read", reading_late)
     monkeypatch.setattr(processes, "signalled", signalling)
     monkeypatch.setattr(stopping, "stop_requested", (tmp_path / "x.ckpt").exists)
     monkeypatch.setattr(stopping, "asked_s_ago", lambda: 0.0)
