@@ -84,6 +84,7 @@ class Account:
         self._turn, self._count, self._whole = mark.turn, mark.count, mark.whole
         self._told_turn: int | None = None  # of a line that has an epoch alone
         self._parts = unit == "parts"  # whether epochs are printed in parts
+        self._echoes = False  # whether counts are printed more than once
         self._with_epoch = False  # whether counts are printed next to their epoch
         self._begins_anew: bool | None = None  # whether counts begin again with each epoch
         self._of, self._argument = totals.steps, totals.steps
@@ -194,17 +195,25 @@ class Account:
             made = 0.0
         elif turn < before[0] or (turn == before[0] and count <= before[1]):
             made = 0.0  # another rank's, or the same again
+            self._echoes = self._echoes or not first
         else:
-            if turn > before[0] and self.unit == "steps":
-                self._begins_anew = count < before[1]
+            anew = count < before[1] or (count == before[1] and self._is_repeated(turn, count))
+            if turn > before[0] and self.unit == "steps" and not first:
+                self._begins_anew = anew
             self._turn, self._count = turn, count
-            # counts may begin again with each epoch
-            made = (count if count < before[1] else count - before[1]) * each
+            made = (count if anew else count - before[1]) * each
         self._ready(first and self._begins_now(made / each))
         self._whole += made
         self._until = (self._whole, time.monotonic())
         self._began = self._began or self._until
         return made
+
+    def _is_repeated(self, turn: int, count: float) -> bool:
+        """Return whether the same count in another epoch is that epoch's own."""
+        if self._begins_anew is not None or self._parts:
+            return bool(self._begins_anew)
+        is_full = self._is_printed and count == self._of
+        return is_full or (turn == self._told_turn and not self._with_epoch)
 
     def _ready(self, begins: bool) -> None:
         """Report once that training begins, before anything is done."""
@@ -252,10 +261,11 @@ class Account:
         and begins again is the next epoch's."""
         if turn is not None:
             return turn
-        again = count < self._count / 2 or count <= 1
+        again = count <= self._count / 2 or count <= 1
         if self._told_turn is not None and self._told_turn > self._turn:
             # ranks that lag still print the last counts of the epoch before
-            return self._told_turn if again or count > self._count else None
+            lags = self._echoes and not again and count <= self._count
+            return None if lags else self._told_turn
         of = found.get(TOTAL, found.get(BAR_TOTAL))
         if of is not None and again and 1 < of <= self._count and self._began is not None:
             return self._turn + 1
