@@ -79,7 +79,7 @@ class Account:
         """When it was printed (real time)."""
         self._fresh, self._unknown = mark == Mark(), mark is None
         self._epochs = session.context().epochs
-        self._per_step, self._rate = per_step, rate
+        self.per_step, self._rate = per_step, rate
         mark = mark or Mark()
         self._turn, self._count, self._whole = mark.turn, mark.count, mark.whole
         self._told_turn: int | None = None  # of a line that has an epoch alone
@@ -108,7 +108,7 @@ class Account:
         if self._began is None or self.unit != "steps":
             return 0.0, 0.0
         units, moment = self._began
-        return (self._until[0] - units) / self._per_step, self._until[1] - moment
+        return (self._until[0] - units) / self.per_step, self._until[1] - moment
 
     @property
     def total(self) -> float | None:
@@ -189,7 +189,7 @@ class Account:
         turn = self._turn if turn is None else turn
         first = self._began is None
         before = (self._turn, self._count)
-        each = self._per_step if self.unit == "steps" else 1.0
+        each = self.per_step if self.unit == "steps" else 1.0
         if first and (self._unknown or ((turn, count) < before and not self._fresh)):
             self._set(turn, count, each)
             made = 0.0
@@ -313,7 +313,7 @@ class Account:
         left = of - self._count
         if within and epochs is not None:
             left += (epochs - 1 - self._turn) * of
-        return left * self._per_step, within or of == self._argument
+        return left * self.per_step, within or of == self._argument
 
     def _is_of_epoch(self) -> bool | None:
         """Return whether the total is one epoch's; None: not known yet."""

@@ -260,7 +260,7 @@ class Run:
             return False
         if self._is_safe:
             say(f"stopped at {self.newest}")
-        elif not self.account.finished(exited=False):
+        elif self._patience_s and not self.account.finished(exited=False):
             lost = "the newest, " + self.newest if self.newest else "the beginning"
             say(
                 f"no checkpoint within {self._patience_s:g} s of being asked to stop: it goes on "
