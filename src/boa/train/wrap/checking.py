@@ -35,6 +35,8 @@ class Finding:
 class Trial(running.Run):
     """A run that asks itself to stop, once it has seen enough or its time is over."""
 
+    look_s = running.LOOK_SOON_S
+
     def __init__(
         self,
         wrapped: running.Wrapped,
@@ -50,7 +52,7 @@ class Trial(running.Run):
         self.found: dict[str, float] = {}
         """The newest numbers by their names."""
         self.checkpoints: list[tuple[str, Mark, float]] = []
-        """Checkpoints that became whole: path, position, and moment."""
+        """Checkpoints that became whole: path, position, and when it was written."""
         super().__init__(wrapped, environment, out)
 
     def stop_requested(self) -> bool:
@@ -61,8 +63,8 @@ class Trial(running.Run):
     def asked_s_ago(self) -> float:
         return 0.0 if self._asked_at is None else time.monotonic() - self._asked_at
 
-    def saw(self, path: str, mark: Mark) -> None:
-        self.checkpoints.append((path, mark, time.monotonic()))
+    def saw(self, path: str, mark: Mark, when: float) -> None:
+        self.checkpoints.append((path, mark, when))
 
     def _hear(self, line: bytes) -> None:
         before = self.account.now

@@ -78,6 +78,8 @@ class Outcome:
 class Run:
     """One attempt of a wrapped command."""
 
+    look_s = LOOK_S
+
     def __init__(self, wrapped: Wrapped, environment: Mapping[str, str], out: IO[bytes]) -> None:
         self._wrapped, self._out = wrapped, out
         self._width = width_of(environment)
@@ -143,7 +145,7 @@ class Run:
         """Follow the command until it has ended, or was stopped."""
         reader = threading.Thread(target=self._read, name="boa-wrap", daemon=True)
         reader.start()
-        next_look, stopped = time.monotonic() + LOOK_S, False
+        next_look, stopped = time.monotonic() + self.look_s, False
         try:
             while self._child.poll() is None:
                 if self.stop_requested():
@@ -151,7 +153,7 @@ class Run:
                 elif time.monotonic() >= next_look:
                     self._hear_trackers()
                     self._look()
-                    next_look = time.monotonic() + LOOK_S
+                    next_look = time.monotonic() + self.look_s
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._child.wait(LOOK_SOON_S)
         finally:
@@ -200,14 +202,14 @@ class Run:
             self.memory.saved[path] = mark
             self._note_interval(when)
             self.newest, self._is_safe, self._has_saved = path, True, True
-            self.saw(path, mark)
+            self.saw(path, mark, when)
         if whole:
             self._remember()
             self._tell_saves()
             session.saved(time.time() - when)
 
-    def saw(self, path: str, mark: Mark) -> None:
-        """Take notice of a checkpoint that is whole."""
+    def saw(self, path: str, mark: Mark, when: float) -> None:
+        """Take notice of a checkpoint that is whole, written at a real time."""
 
     def _note_interval(self, when: float) -> None:
         """Keep the longest time from one checkpoint to the next, or from training's beginning."""
