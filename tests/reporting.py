@@ -16,6 +16,8 @@ class Service:
         self.connections = 0
         self.status = 200
         self.knows_ends = True
+        self.known: set[str] = set()
+        """Fields that it accepts; empty: all."""
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -29,6 +31,8 @@ class Service:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 status = service.status
                 if b'"ends"' in body and not service.knows_ends:
+                    status = 422
+                if service.known and json.loads(body).keys() - service.known:
                     status = 422
                 if status == 200:
                     service.reports.append(json.loads(body, parse_constant=_refused))

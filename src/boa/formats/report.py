@@ -143,6 +143,15 @@ REPORT = Format(
             or_empty(list_of(_END, least=0, most=MAX_ENDS)),
             "Epochs that have ended since the last report that arrived.",
         ),
+        Field("saves", FLAG, "Whether a stop (SIGTERM) makes it save a checkpoint.", default=False),
+        Field(
+            "saved_s",
+            nullable(_AMOUNT),
+            "`uptime_s` at which its newest complete checkpoint was taken; 0: the one that this "
+            "attempt resumed from; none: there is no checkpoint.",
+        ),
+        Field("total", nullable(_AMOUNT), "Units of the whole job, all epochs together."),
+        Field("done", FLAG, "Whether its work is finished: exit 0 ends the job.", default=False),
         make=as_given,
     ),
 )

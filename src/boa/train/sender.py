@@ -17,6 +17,8 @@ it tells of: one that comes late says something wrong, and is better lost."""
 RETRY_S = 0.5
 MOST_ENDS, MOST_BYTES = 64, 48 * 1024
 """Ends of epochs that wait to be told, and bytes of a report with them; the oldest go first."""
+NEWER = ("layouts", "saves", "saved_s", "total", "done")
+"""Fields of a report that older services do not know."""
 NOT_UNDERSTOOD, INTERNAL = 422, 500
 NOT_NOW = (408, 429)
 """HTTP statuses of a service that had no time for it, beside its own troubles (5xx)."""
@@ -112,8 +114,8 @@ class Sender:
         while ends and len(with_ends := json.dumps({**report, "ends": ends}).encode()) > MOST_BYTES:
             ends = ends[1:]
         status = self._post(with_ends if ends else body)
-        if status == NOT_UNDERSTOOD and (ends or "layouts" in report):
-            plain = {name: value for name, value in report.items() if name != "layouts"}
+        if status == NOT_UNDERSTOOD and (ends or any(name in report for name in NEWER)):
+            plain = {name: value for name, value in report.items() if name not in NEWER}
             status = self._post(json.dumps(plain).encode())  # to an older service
         taken = status is not None and status < INTERNAL and status not in NOT_NOW
         if taken:
