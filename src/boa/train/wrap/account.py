@@ -77,6 +77,8 @@ class Account:
         """The first count that this attempt printed."""
         self.since: float | None = None
         """When it was printed (real time)."""
+        self.infers_epochs = False
+        """Whether epochs show only by bars that begin again."""
         self._fresh, self._unknown = mark == Mark(), mark is None
         self._epochs = session.context().epochs
         self.per_step, self._rate = per_step, rate
@@ -224,9 +226,9 @@ class Account:
     def _begins_now(self, steps: float) -> bool:
         """Return whether the first line says that training begins: scripts that print every 500
         steps began long before it."""
-        if steps <= 0 or self._rate is None:
-            return steps <= 0 or (steps <= 1 and self.unit == "steps")
-        return self.unit == "steps" and steps / self._rate <= READY_LATE_S
+        if steps <= 0 or self.unit != "steps":
+            return steps <= 0
+        return steps <= 1 or (self._rate is not None and steps / self._rate <= READY_LATE_S)
 
     def _set(self, turn: int, count: float, each: float) -> None:
         """The script has gone on from another checkpoint than the newest that was seen."""
@@ -267,7 +269,8 @@ class Account:
             lags = self._echoes and not again and count <= self._count
             return None if lags else self._told_turn
         of = found.get(TOTAL, found.get(BAR_TOTAL))
-        if of is not None and again and 1 < of <= self._count and self._began is not None:
+        if of is not None and again and 1 < of <= self._count:
+            self.infers_epochs = True
             return self._turn + 1
         return None
 

@@ -236,6 +236,13 @@ def _resumed(
             seen=f"started again, it printed no progress ({how})",
             to_do="check a longer training, or give --check-s more time",
         )
+    if again.account.infers_epochs:
+        return Finding(
+            check="resume",
+            ok=False,
+            seen="started again, its bar begins anew: in the next epoch, or in the first one",
+            to_do="print the epoch ('Epoch 3/10')",
+        )
     fresh = _place(begins) == _place(first.account.first)
     if _place(begins) > _place(saved) or (_place(begins) == _place(saved) and not fresh):
         seen = f"started again, it goes on at {_words(begins)}; the checkpoint was at {at}"

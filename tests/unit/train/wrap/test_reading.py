@@ -261,6 +261,7 @@ def test_progress_within_epochs_is_not_counted_twice_after_a_restart(begin: Begi
         (["Epoch 1 loss 0.5"], None, False),  # at the end of a first epoch of an hour
         (["0%|  | 0/1000 [00:00<?]"], None, True),
         (["step 1"], None, True),
+        (["step 1"], 0.01, True),
         (["step 500"], None, False),
         (["step 500"], 1.0, False),
         (["step 8"], 10.0, True),
@@ -299,3 +300,13 @@ def test_epochs_that_print_one_count_each_add_up(begin: Begin) -> None:
         Account(Mark()), "Epoch 1/3", "step 100", "Epoch 2/3", "step 100", "Epoch 3/3", "step 100"
     )
     assert now.units == 300
+
+
+def test_a_bar_that_begins_again_after_a_restart_is_the_next_epochs(begin: Begin) -> None:
+    now = begin()
+    first = Account(Mark())
+    bars = [f"{100 * n // 40}%|██ | {n}/40 [00:12<01:30]" for n in (0, 20, 40)]
+    heard(first, *bars, *bars)
+    now = begin()
+    heard(Account(first.now, first.first_epoch, unit=first.unit), *bars)
+    assert (now.units, now.at.progress) == (40, 120)
