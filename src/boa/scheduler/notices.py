@@ -1,8 +1,8 @@
 """Notices that follow from what happens: which event is told to whom. Pure.
 
-Ends and preemptions of jobs are told one by one. A state that lasts is told when it begins: the budget that is too
-small, the cap that jobs wait for, not again within six hours; the month's forecast once a month,
-and each percentage of its budget that is spent.
+Ends and preemptions of jobs are told one by one. A state that lasts is told when it begins: the
+budget that is too small, the cap that jobs wait for, not again within six hours; the month's
+forecast once a month, and each percentage of its budget that is spent.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -4,6 +4,7 @@ import math
 import socket
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -347,3 +348,37 @@ began = time.monotonic()
 """
         assert sender.CLOSING_S <= 1.0
         assert float(run_alone(script, BOA_REPORT_URL=url)) < 30, "that, not the time-out, ends it"
+
+
+def test_what_a_stop_would_cost_is_reported_where_a_script_says_it(
+    service: Service, begin: MakeSession, tmp_path: Path
+) -> None:
+    done = tmp_path / "done"
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0, BOA_SPEED=10, BOA_DONE=done)
+    train.report(samples=1)
+    (first,) = service.wait_for(1)
+    assert not {"total", "saves", "saved_s", "done"} & set(first), "older services know no such"
+    session.total(900)
+    session.saves()
+    session.saved(ago_s=0.0)
+    second = service.wait_for(2)[1]
+    assert (second["total"], second["saves"]) == (900, True)
+    assert second["saved_s"] == pytest.approx(second["uptime_s"], abs=10)
+    session.total(None)
+    session.saved(ago_s=1e9)
+    third = service.wait_for(3)[2]
+    assert "total" not in third, "it was taken back"
+    assert third["saved_s"] == 0
+    assert not done.exists()
+    session.done()
+    session.done()
+    assert service.wait_for(4)[3]["done"] is True
+    assert done.exists()
+
+
+def test_an_older_service_hears_the_rest_of_a_report(service: Service, begin: MakeSession) -> None:
+    service.known = {"attempt", "uptime_s", "epoch", "progress", "units", "step", "loss", "metrics"}
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0)
+    session.total(900)
+    train.report(samples=7)
+    assert service.wait_for(1)[0]["units"] == 7

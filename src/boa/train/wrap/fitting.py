@@ -4,8 +4,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-WIDTH, CHECKPOINT = "{width}", "{checkpoint}"
-"""Stand for the number of GPUs, and for the newest checkpoint, in a command."""
+from boa.train.wrap.placeholders import filled, has_placeholder
+
+CHECKPOINT = "{checkpoint}"
+"""Stands for the path of the newest checkpoint in a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +32,44 @@ DEEPSPEED = Launcher("num-gpus", "master-port", frozenset({"master-port"}))
 MODULES = {"torch.distributed.run": TORCHRUN, "torch.distributed.launch": TORCHRUN}
 
 
+def width_of(environment: Mapping[str, str]) -> int:
+    """Return the job's GPUs; 1 outside of a job."""
+    text = environment.get("BOA_WIDTH", "")
+    return int(text) if text.isdigit() and int(text) else 1
+
+
 def fitted(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """The command for `BOA_WIDTH` processes, which meet at `MASTER_PORT`; as it is outside of a
-    job."""
-    width = environment.get("BOA_WIDTH", "")
-    if not width:
-        return list(command)
-    words = [word.replace(WIDTH, width) for word in command]
+    """Return the command with its placeholders filled in and, in a job, with a launcher's options
+    for `BOA_WIDTH` processes that meet at `MASTER_PORT`."""
+    width = width_of(environment)
+    words = [filled(word, width) for word in command]
     launcher, begins = launcher_of(words)
-    if launcher is None:
+    if launcher is None or not environment.get("BOA_WIDTH"):
         return words
     own, rest = words[:begins], words[begins:]
-    if WIDTH not in "".join(command):
+    if not _is_filled(command[begins:], launcher.processes):
         rest = _without(rest, launcher.processes)
-        own.append(_option(launcher, launcher.processes, width))
+        own.append(_option(launcher, launcher.processes, str(width)))
     port = environment.get("MASTER_PORT")
     if launcher.port and port and not any(_name(word) in launcher.meets for word in rest):
         own.append(_option(launcher, launcher.port, port))
     return own + rest
 
 
-def resumed(command: Sequence[str], arguments: Sequence[str], checkpoint: str) -> list[str]:
-    """The command with what tells it where to go on from."""
-    return [*command, *(word.replace(CHECKPOINT, checkpoint) for word in arguments)]
+def resumed(
+    command: Sequence[str], arguments: Sequence[str], checkpoint: str, width: int = 1
+) -> list[str]:
+    """Return the command with the arguments that name its checkpoint."""
+    more = [filled(word, width).replace(CHECKPOINT, checkpoint) for word in arguments]
+    return [*command, *more]
+
+
+def is_fixed(command: Sequence[str]) -> bool:
+    """Return whether the command looks as if every GPU gets a fixed batch: a launcher, and nothing
+    in its arguments that goes by the width."""
+    own = launcher_of(command)[0]
+    words = _without(command, own.processes) if own else command
+    return own is not None and not any(has_placeholder(word) for word in words)
 
 
 def launcher_of(words: Sequence[str]) -> tuple[Launcher | None, int]:
@@ -68,6 +85,14 @@ def launcher_of(words: Sequence[str]) -> tuple[Launcher | None, int]:
         at = list(words).index("-m") + 1
         return MODULES.get(words[at] if at < len(words) else ""), at + 1
     return None, 0
+
+
+def _is_filled(words: Sequence[str], option: str) -> bool:
+    """Return whether the value of an option is a placeholder."""
+    for at, word in enumerate(words):
+        if _name(word) == option:
+            return has_placeholder(word if "=" in word else "".join(words[at + 1 : at + 2]))
+    return False
 
 
 def _without(words: Sequence[str], option: str) -> list[str]:

@@ -1,133 +1,98 @@
-"""Progress in what a script prints: numbers by pattern, and what they mean for the job."""
+"""Numbers in what a script prints, by pattern, and totals in the arguments of its command."""
 
 import math
 import re
-import threading
-import time
-from collections import deque
-from collections.abc import Mapping, Sequence
-
-from boa.train import session
-from boa.train.checkpoints import Progress
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 COUNTED = ("step", "epoch", "progress")
-"""Names in a pattern that say how far training is; at least one of them is needed."""
+"""Groups of a pattern that say how far training is; at least one of them is needed."""
+TOTAL, BAR_TOTAL, TOTAL_EPOCHS = "total", "total_of_bar", "total_epochs"
+"""Groups with the total of `step` or `progress`, the total of a bar, and the total of epochs."""
+TOTALS = (TOTAL, BAR_TOTAL, TOTAL_EPOCHS)
 LONGEST_LINE = 4096
 """Characters of a line that are looked at."""
-MOST_REMEMBERED = 10_000
-"""Lines of progress, to know how far training was when a checkpoint was written."""
 _NUMBER = r"[-+]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _IS = r"['\"]?[\s:=\[#(]{1,4}"
+_OF = r"\s*(?:/|\bof\b)\s*"
 USUAL = tuple(
     re.compile(text, re.IGNORECASE)
     for text in (
-        rf"\bepoch{_IS}(?P<epoch>{_NUMBER})",
-        rf"\b(?:global[_ ])?(?:step|iter|iters|iteration){_IS}(?P<step>{_NUMBER})",
-        rf"epoch{_IS}\d+\]?\s*\[\s*(?P<progress>\d+)\s*/\s*\d+",  # Epoch: [3][120/390]
-        r"%\|[^|]*\|\s*(?P<step>\d+)/\d+\s*\[",  # tqdm's bars
+        rf"\bepoch{_IS}(?P<epoch>{_NUMBER})(?:{_OF}(?P<total_epochs>\d+))?",
+        rf"\b(?:global[_ ])?(?:step|iter|iters|iteration){_IS}(?P<step>{_NUMBER})"
+        rf"(?:{_OF}(?P<total>\d[\d,_]*))?",
+        rf"epoch{_IS}\d+\]?\s*\[\s*(?P<progress>\d+)\s*/\s*(?P<total>\d+)",  # Epoch: [3][120/390]
+        r"%\|[^|]*\|\s*(?P<step>\d+)/(?P<total_of_bar>\d+)\s*\[",  # tqdm's bars
+        # Keras' bars, and "120/900 loss 0.3"; no dates
+        r"^\s*(?P<step>\d+)/(?P<total_of_bar>\d+)(?=\s+[\[━]|\s.*\bloss\b)(?!\s+\d+:\d)",
+        rf"(?<!val )(?<!eval )(?<!test )(?<!validation )"
         rf"\b(?:train(?:ing)?[_ /])?loss{_IS}(?P<loss>{_NUMBER})",
     )
 )
 """Patterns for logs as most scripts write them, where none is given."""
+_NO_TRAINING = (
+    r"\b(?:eval\w*|val|valid\w*|test(?:ing)?|predict\w*|infer\w*|sanity|download\w*|tokeniz\w*"
+    r"|map|load\w*|generat\w*)\b"
+)
+_ASIDE = re.compile(
+    rf"{_NO_TRAINING}(?:[^|=]{{0,60}}?\d+%\||[^|=\d]{{0,20}}(?:step|iter|epoch|\[?\s*\d+\s*/\s*\d))",
+    re.IGNORECASE,
+)
+"""Bars and counts of something else than training: a validation, a download."""
+_STEP_OPTIONS = r"max[-_]?steps|steps|num[-_]steps|total[-_]steps|max[-_]iters|train[-_]iters"
+_EPOCH_OPTIONS = r"epochs|num[-_]epochs|max[-_]epochs|num[-_]train[-_]epochs"
+_OPTION = re.compile(rf"-*(?:\w+\.)*(?:(?P<steps>{_STEP_OPTIONS})|(?P<epochs>{_EPOCH_OPTIONS}))")
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Totals that the command's own arguments give."""
+
+    steps: float | None = None
+    epochs: float | None = None
 
 
 def find(line: str, patterns: Sequence[re.Pattern[str]]) -> dict[str, float]:
-    """Numbers by the names of the groups that have them; of two the first pattern's."""
+    """Return numbers by the names of the groups that have them; of two, the first pattern's.
+
+    A total counts only together with the count that it was printed with.
+    """
     found: dict[str, float] = {}
+    line = line[:LONGEST_LINE]
+    if patterns is USUAL and _ASIDE.search(line):
+        return found
     for pattern in patterns:
-        if match := pattern.search(line[:LONGEST_LINE]):
-            for name, text in match.groupdict().items():
-                if text is not None and name not in found:
-                    number = _number(text)
-                    if number is not None:
-                        found[name] = number
+        match = pattern.search(line)
+        if match is None:
+            continue
+        texts = {name: text for name, text in match.groupdict().items() if text is not None}
+        numbers = {name: _number(text) for name, text in texts.items()}
+        new = {name: n for name, n in numbers.items() if n is not None and name not in found}
+        counts = any(name in new for name in ("step", "progress"))
+        for name in (TOTAL, BAR_TOTAL) if not counts else ():
+            new.pop(name, None)
+        if "epoch" not in new:
+            new.pop(TOTAL_EPOCHS, None)
+        found |= new
     return found
 
 
-class Account:
-    """Keeps the job's progress by numbers that a log repeats, leaves out and begins again with.
-
-    `step` counts over the whole training or within each epoch, as it turns out. Where neither it
-    nor `progress` (within an epoch) is there, epochs are the unit, in parts of one if need be. All
-    ranks may print: what is no news is passed over.
-    """
-
-    def __init__(self, at: Progress | None, first_epoch: int | None = None) -> None:
-        """`at`: where this attempt goes on from; None: somewhere, the first line will say."""
-        self._lock = threading.Lock()
-        self.first_epoch = first_epoch
-        """The number that the log has for its first epoch, 0 or 1; None: not seen yet."""
-        self._began = False  # whether this attempt has said anything
-        self._fresh, self._unknown = at == Progress(), at is None
-        self._epochs = session.context().epochs
-        at = at or Progress()
-        self._count, self._turn = float(at.step), at.epoch
-        session.resume_at(at)
-        self._history = deque([(0.0, at)], maxlen=MOST_REMEMBERED)
-
-    def at(self, when: float) -> Progress:
-        """How far training was at a time of the wall clock, by the lines until then."""
-        before = (found for told, found in reversed(self._history) if told <= when)
-        return next(before, self._history[0][1])
-
-    def hear(self, found: Mapping[str, float]) -> bool:
-        """Numbers of a line; whether any of them says how far training is."""
-        with self._lock:
-            return self._hear(found)
-
-    def _hear(self, found: Mapping[str, float]) -> bool:
-        more = {name: value for name, value in found.items() if name not in COUNTED}
-        loss = more.pop("loss", None)
-        if not any(name in found for name in COUNTED):
-            if loss is not None or more:
-                session.report(loss=loss, **more)
-            return False
-        turn = self._epoch(found)
-        count = found.get("progress", found.get("step"))
-        if count is None:  # epochs are all there is
-            count = max(found["epoch"] - (self.first_epoch or 0), 0.0)
-        made = self._made(turn, count)
-        epoch = None if turn is None or self._epochs == 1 else min(turn, self._epochs - 1)
-        step = found.get("step")
-        session.report(progress=made, step=step, loss=loss, epoch=epoch, **more)
-        self._history.append((time.time(), session.session().at))
-        return True
-
-    def _made(self, turn: int | None, count: float) -> float:
-        """Units done since the line before."""
-        turn = self._turn if turn is None else turn
-        before, self._began, first = (self._turn, self._count), True, not self._began
-        if first:
-            session.ready()
-        if first and (self._unknown or ((turn, count) < before and not self._fresh)):
-            self._set(turn, count)
-            return 0.0
-        if turn < before[0] or (turn == before[0] and count <= before[1]):
-            return 0.0  # another rank's, or the same again
-        self._turn, self._count = turn, count
-        return count if count < before[1] else count - before[1]  # begins again with each epoch
-
-    def _set(self, turn: int, count: float) -> None:
-        """The script has gone on from another checkpoint than the newest that was seen."""
-        at, kept = session.session().at, turn == self._turn or self._epochs == 1
-        left = count if self._unknown else max(at.progress - (self._count - count), 0.0)
-        epoch = turn if self._epochs > 1 else 0
-        session.resume_at(Progress(epoch, left if kept else 0.0, int(count)))
-        self._turn, self._count = turn, count
-
-    def _epoch(self, found: Mapping[str, float]) -> int | None:
-        if "epoch" not in found:
-            return None
-        number = int(found["epoch"])
-        if self.first_epoch is None:
-            # a count that has begun with 1 goes on so; parts of an epoch begin with 0
-            whole = found["epoch"] == number
-            self.first_epoch = 1 if number >= 1 and whole and self._fresh else 0
-        return max(number - self.first_epoch, 0)
+def totals_of(command: Sequence[str]) -> Totals:
+    """Return the totals in arguments such as `--max-steps 900` and `trainer.max_epochs=3`."""
+    steps = epochs = None
+    for word, following in zip(command, [*command[1:], ""], strict=True):
+        name, given, text = word.partition("=")
+        match = _OPTION.fullmatch(name)
+        if match is None or not (given or name.startswith("-")):
+            continue
+        number = _number(text if given else following)
+        if number is not None and number >= 1 and number == int(number):
+            steps, epochs = (number, epochs) if match["steps"] else (steps, number)
+    return Totals(steps, epochs)
 
 
 def _number(text: str) -> float | None:
-    """None of what is no number, or none that anything can be counted by (1e999)."""
+    """Return None for what is no number, or none to count by (1e999)."""
     try:
         found = float(text.replace(",", ""))
     except ValueError:

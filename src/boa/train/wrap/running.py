@@ -1,4 +1,4 @@
-"""Runs a script's command at the job's width, until it ends or can be stopped at a checkpoint."""
+"""Run a script's command at the job's width until it ends, or stop it at a checkpoint."""
 
 import contextlib
 import json
@@ -12,15 +12,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import IO
 
 from boa.train import session, stopping
 from boa.train.checkpoints import Progress
 from boa.train.trackers import TRACKED, loss_of
-from boa.train.wrap import processes, reading, watching
-from boa.train.wrap.fitting import fitted, launcher_of, resumed
+from boa.train.wrap import placeholders, processes, reading, watching
+from boa.train.wrap.account import Account, Mark
+from boa.train.wrap.fitting import fitted, is_fixed, launcher_of, resumed, width_of
+from boa.train.wrap.memory import Memory, say
 
 LOOK_S = 1.0
 """From one look at the checkpoints to the next,"""
@@ -30,8 +31,6 @@ END_S = 5.0
 """From SIGTERM to SIGKILL for the command, once its work is safe; less in a short grace: it may
 be saving once more."""
 PIPE_BYTES = 65536
-MOST_KEPT = 10
-"""Checkpoints that are remembered."""
 GRACE_S = 30.0
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 """A folder for PYTHONPATH: what Python reads as it starts."""
@@ -59,75 +58,61 @@ class Wrapped:
     ask: signal.Signals | None = None
     """The signal that makes it save, sent when a stop is asked for."""
     settle_s: float = watching.SETTLE_S
+    samples_per_step: str = ""
+    """Samples that one step takes, as an expression of the width; empty: steps are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a run ended."""
+    """End of a run."""
 
     exit_code: int
     stopped: bool
+    done: bool
+    """Whether the script's work is finished, also where it was to stop."""
     progress: Progress
     checkpoint: str | None
     """The newest whole one."""
 
 
-@dataclass(slots=True)
-class Memory:
-    """Notes that one attempt leaves to the next, in the job's checkpoint folder."""
+class Run:
+    """One attempt of a wrapped command."""
 
-    path: Path | None
-    first_epoch: int | None = None
-    saved: dict[str, Progress] = field(default_factory=dict)
-    """How far training was when each checkpoint was written, the newest last."""
+    look_s = LOOK_S
 
-    @staticmethod
-    def read(folder: Path | None) -> "Memory":
-        path = None if folder is None else folder / watching.OURS
-        try:
-            document = json.loads(path.read_text("utf-8")) if path else {}
-            saved = {name: Progress(**at) for name, at in document["saved"].items()}
-            return Memory(path, document["first_epoch"], saved)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return Memory(path)  # none, or none of ours: from what the log says
-
-    def write(self) -> None:
-        if self.path is None:
-            return
-        newest = list(self.saved.items())[-MOST_KEPT:]
-        saved = {name: asdict(at) for name, at in newest}
-        beside = self.path.with_suffix(".part")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text(json.dumps({"first_epoch": self.first_epoch, "saved": saved}))
-            os.replace(beside, self.path)
-        except OSError as problem:
-            _say(f"{self.path} cannot be written ({problem}): progress may be counted twice")
-
-    def newest(self) -> str | None:
-        """The newest that is still there."""
-        return next((path for path in reversed(self.saved) if os.path.exists(path)), None)
-
-
-class _Run:
     def __init__(self, wrapped: Wrapped, environment: Mapping[str, str], out: IO[bytes]) -> None:
         self._wrapped, self._out = wrapped, out
+        self._width = width_of(environment)
         context = session.context()
         folder = context.checkpoint_dir
         patterns = list(wrapped.checkpoints)
         if folder is not None and wrapped.checkpoints is watching.USUAL:
             patterns += [str(folder / each) for each in watching.USUAL]
-        self._watch = watching.Watch(os.getcwd(), patterns, wrapped.settle_s)
-        self._memory = Memory.read(folder)
-        self.newest = self._memory.newest() or self._watch.newest()
-        at = self._memory.saved.get(self.newest) if self.newest else Progress()
-        self._account = reading.Account(at, self._memory.first_epoch)
-        self._writing: dict[str, Progress] = {}  # checkpoints that are not whole yet
-        self._is_safe = False
+        self.watch = watching.Watch(os.getcwd(), patterns, wrapped.settle_s)
+        self.memory = Memory.read(folder)
+        self.newest = self.memory.newest() or self.watch.newest()
+        mark = self.memory.saved.get(self.newest) if self.newest else Mark()
+        if self.newest is not None:
+            session.session().saved_s = 0.0
+        per_step = wrapped.samples_per_step
+        self.account = Account(
+            mark,
+            self.memory.first_epoch,
+            unit=self.memory.unit,
+            per_step=placeholders.samples_per_step(per_step, self._width) if per_step else 1.0,
+            totals=reading.totals_of(wrapped.command),
+            rate=self.memory.rate(self._width),
+        )
+        self._before = self.memory.paces.get(self._width, (0.0, 0.0))
+        self._writing: dict[str, tuple[float, Mark]] = {}  # checkpoints that are not whole yet
+        self._is_safe = self._has_saved = False
+        self._saved_at: float | None = None  # when the newest was written, or training began
         grace_s = _seconds(environment.get("BOA_GRACE_S"), GRACE_S)
         self._end_s = min(END_S, grace_s / 5)
         self._patience_s = max(grace_s - 2 * self._end_s, 0.0)
-        self._asked = self._ending = self._says_steps = False
+        self._asked = self._ending = self._says_steps = self._signalled = False
+        self._tell_saves()
+        self._tell_flat()
         self._tracked = tempfile.NamedTemporaryFile(prefix="boa-wrap-")  # noqa: SIM115
         self._rest = b""
         self._reading = threading.Lock()
@@ -139,8 +124,9 @@ class _Run:
 
     def _begin(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         command = fitted(self._wrapped.command, environment)
-        if self.newest is not None and self._wrapped.resume:
-            command = resumed(command, self._wrapped.resume, self.newest)
+        # also where there is no checkpoint yet: what does not fit is told before anything starts
+        again = resumed(command, self._wrapped.resume, self.newest or "", self._width)
+        command = command if self.newest is None else again
         env = {name: value for name, value in environment.items() if name not in NOT_FOR_IT}
         paths = [SITE, *filter(None, [environment.get("PYTHONPATH")])]
         own = {TRACKED: self._tracked.name, "PYTHONPATH": os.pathsep.join(paths)}
@@ -156,18 +142,18 @@ class _Run:
             raise NotStarted(problem.strerror) from None
 
     def follow(self) -> Outcome:
-        """Until it has ended, or was stopped."""
+        """Follow the command until it has ended, or was stopped."""
         reader = threading.Thread(target=self._read, name="boa-wrap", daemon=True)
         reader.start()
-        next_look, stopped = time.monotonic() + LOOK_S, False
+        next_look, stopped = time.monotonic() + self.look_s, False
         try:
             while self._child.poll() is None:
-                if stopping.stop_requested():
+                if self.stop_requested():
                     stopped = self._stop_when_safe()
                 elif time.monotonic() >= next_look:
                     self._hear_trackers()
                     self._look()
-                    next_look = time.monotonic() + LOOK_S
+                    next_look = time.monotonic() + self.look_s
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._child.wait(LOOK_SOON_S)
         finally:
@@ -177,44 +163,108 @@ class _Run:
         reader.join(END_S)  # what is left in the pipe, unless somebody else holds it open
         if not reader.is_alive():
             self._output.close()
-        stopped = stopped or (self._asked and self._wrapped.ask is not None)
+        return self._outcome(stopped or (self._signalled and self._wrapped.ask is not None))
+
+    def _outcome(self, stopped: bool) -> Outcome:
+        """Tell a script that has finished from one that was stopped: it is not to run again."""
         code = self._child.returncode
-        code = 0 if stopped else code if code >= 0 else SIGNALLED - code
-        if code == 0:
+        if code == 0 or stopped:
             self._look(over=True)
+        if not self._signalled:
+            done = code == 0
+        else:
+            done = self.account.finished(exited=code == 0) and not self._writing
+        if done:
+            session.done()
+            stopped = False
+        code = 0 if stopped or done else code if code >= 0 else SIGNALLED - code
+        if self._has_saved:
+            self._remember()
         at = session.session().at
-        return Outcome(exit_code=code, stopped=stopped, progress=at, checkpoint=self.newest)
+        return Outcome(
+            exit_code=code, stopped=stopped, done=done, progress=at, checkpoint=self.newest
+        )
+
+    def stop_requested(self) -> bool:
+        return stopping.stop_requested()
+
+    def asked_s_ago(self) -> float:
+        return stopping.asked_s_ago()
 
     def _look(self, *, over: bool = False) -> None:
-        """At its checkpoints: which are new, which are whole; `over`: nobody writes any more."""
-        for path, when in self._watch.changing():
-            self._writing[path] = self._account.at(when)
-        for path in self._watch.whole(over=over):
-            self._memory.saved.pop(path, None)
-            self._memory.saved[path] = self._writing.pop(path, session.session().at)
-            self._memory.first_epoch = self._account.first_epoch
-            self._memory.write()
-            self.newest, self._is_safe = path, True
+        """Look at its checkpoints: which are new, which are whole; `over`: it writes no more."""
+        for path, when in self.watch.changing():
+            self._writing[path] = (when, self.account.at(when))
+        whole = self.watch.whole(over=over)
+        for path in whole:
+            when, mark = self._writing.pop(path, (time.time(), self.account.now))
+            self.memory.saved.pop(path, None)
+            self.memory.saved[path] = mark
+            self._note_interval(when)
+            self.newest, self._is_safe, self._has_saved = path, True, True
+            self.saw(path, mark, when)
+        if whole:
+            self._remember()
+            self._tell_saves()
+            session.saved(time.time() - when)
+
+    def saw(self, path: str, mark: Mark, when: float) -> None:
+        """Take notice of a checkpoint that is whole, written at a real time."""
+
+    def _note_interval(self, when: float) -> None:
+        """Keep the longest time from one checkpoint to the next, or from training's beginning."""
+        before = self._saved_at if self._saved_at is not None else self.account.since
+        if before is not None:
+            self.memory.every_s = max(self.memory.every_s or 0.0, when - before)
+        self._saved_at = when
+
+    def _remember(self) -> None:
+        self.memory.first_epoch, self.memory.unit = self.account.first_epoch, self.account.unit
+        (steps, seconds), (more, longer) = self._before, self.account.pace
+        self.memory.paces[self._width] = (steps + more, seconds + longer)
+        self._tell_flat()
+        self.memory.write()
+
+    def _tell_saves(self) -> None:
+        """Report whether a stop makes it save: at a signal, or by the next checkpoint in time."""
+        in_time = self.memory.every_s is None or self.memory.every_s <= self._patience_s
+        session.saves(self._wrapped.ask is not None or (bool(self.memory.saved) and in_time))
+
+    def _tell_flat(self) -> None:
+        """Say once that more GPUs brought no more steps where every GPU has a batch of its own."""
+        flat, own = self.memory.flat(), self._wrapped
+        if flat is None or self.memory.told or own.samples_per_step or not is_fixed(own.command):
+            return
+        self.memory.told = True
+        few, many = (f"{self.memory.rate(width):.3g} steps/s at {width}" for width in flat)
+        say(
+            f"{many} GPUs, {few}: if every GPU has its own batch, count samples "
+            "(--samples-per-step '16*{width}', with the batch of one GPU for 16), or keep the "
+            "batch of all GPUs the same (such as --batch-size {256/width} in the command)"
+        )
 
     def _stop_when_safe(self) -> bool:
-        """End it if a checkpoint has just become whole, or none will in time."""
+        """End it if a checkpoint has just become whole, or none will in time. One that has reached
+        its total is left to exit."""
         if not self._asked:
             self._asked = True
             self._look()
-            newest = self._memory.saved.get(self.newest or "")
-            self._is_safe = self._is_safe and newest == session.session().at
-            if self._wrapped.ask is not None and not self._is_safe:
+            newest = self.memory.saved.get(self.newest or "")
+            self._is_safe = self._is_safe and newest == self.account.now
+            if self._wrapped.ask is not None and not self._is_safe and not self.account.reached:
+                self._signalled = True
                 for pid in processes.to_ask(self._child.pid, self._wrapped.command):
                     processes.signalled(pid, self._wrapped.ask)
         else:
             self._look()
-        if self._is_safe:
-            _say(f"stopped at {self.newest}")
-        elif stopping.asked_s_ago() < self._patience_s:
+        in_time = self.asked_s_ago() < self._patience_s
+        if in_time and (self.account.reached or not self._is_safe):
             return False
-        else:
+        if self._is_safe:
+            say(f"stopped at {self.newest}")
+        elif self._patience_s and not self.account.finished(exited=False):
             lost = "the newest, " + self.newest if self.newest else "the beginning"
-            _say(
+            say(
                 f"no checkpoint within {self._patience_s:g} s of being asked to stop: it goes on "
                 f"from {lost}; expected one within the job's grace_s"
             )
@@ -226,6 +276,7 @@ class _Run:
         begun = processes.below(self._child.pid)
         if self._child.poll() is None:
             self._take_what_is_there()
+            self._signalled = True
             self._ending = launcher_of(self._wrapped.command)[0] is not None
             processes.signalled(-self._child.pid, signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -281,12 +332,12 @@ class _Run:
                 found["loss"] = loss
             if told.get("step") is not None and not self._says_steps:
                 found["step"] = told["step"]
-            self._account.hear(found)
+            self.account.hear(found)
 
     def _hear(self, line: bytes) -> None:
         text = line.decode("utf-8", "replace")
         if found := reading.find(text, self._wrapped.patterns):
-            self._says_steps = self._account.hear(found) or self._says_steps
+            self._says_steps = self.account.hear(found) or self._says_steps
 
 
 def run(
@@ -294,8 +345,12 @@ def run(
     environment: Mapping[str, str] = os.environ,
     out: Callable[[], IO[bytes]] = lambda: sys.stdout.buffer,
 ) -> Outcome:
-    """Run it to its end, or until a stop; `NotStarted` if it cannot be started."""
-    return _Run(wrapped, environment, out()).follow()
+    """Run the command to its end, or until a stop.
+
+    Raise `NotStarted` if it cannot be started, `placeholders.Unfit` if its placeholders have no
+    value at this width.
+    """
+    return Run(wrapped, environment, out()).follow()
 
 
 def _seconds(text: str | None, default: float) -> float:
@@ -303,7 +358,3 @@ def _seconds(text: str | None, default: float) -> float:
         return max(float(text or default), 0.0)
     except ValueError:
         return default
-
-
-def _say(text: str) -> None:
-    print(f"boa: {text}", file=sys.stderr, flush=True)

@@ -1,8 +1,11 @@
 """Launchers get the job's width, and a port of its own."""
 
+import re
+
 import pytest
 
-from boa.train.wrap.fitting import fitted
+from boa.train.wrap import placeholders
+from boa.train.wrap.fitting import fitted, is_fixed
 
 IN_JOB = {"BOA_WIDTH": "4", "MASTER_PORT": "20001"}
 
@@ -45,3 +48,88 @@ def test_a_launcher_starts_as_many_processes_as_the_job_has_gpus(command: str, f
 def test_outside_of_a_job_a_command_is_as_it_was_written() -> None:
     command = ["torchrun", "--nproc-per-node=8", "train.py"]
     assert fitted(command, {"MASTER_PORT": "1"}) == command
+
+
+@pytest.mark.parametrize(
+    ("word", "width", "filled"),
+    [
+        ("{8/width}", 2, "4"),
+        ("{256/width}", 8, "32"),
+        ("{16*width}", 3, "48"),
+        ("{(width + 1) * 2 - 1}", 2, "5"),
+        ("{9//width}", 2, "4"),
+        ("{0.5*width}", 2, "1"),
+        ("--batch={64/width},{width}", 4, "--batch=16,4"),
+        ('{"width": 4, "lr": {16*width}}', 2, '{"width": 4, "lr": 32}'),
+        ('{"a": {"b": 1}}', 2, '{"a": {"b": 1}}'),
+        ("{1,2}", 2, "{1,2}"),
+        ("{3/2}", 2, "{3/2}"),
+        ("echo ${width} {}", 2, "echo ${width} {}"),
+        ("{checkpoint}", 2, "{checkpoint}"),
+        ("{width:02d}", 2, "{width:02d}"),
+    ],
+)
+def test_placeholders_are_filled_in_and_other_braces_pass_untouched(
+    word: str, width: int, filled: str
+) -> None:
+    assert placeholders.filled(word, width) == filled
+
+
+@pytest.mark.parametrize(
+    ("word", "problem"),
+    [
+        ("{8/width}", "is 2.667 at 3 GPUs; expected a whole number"),
+        ("{8/(width-3)}", "divides by zero"),
+        ("{8/}{width/}", "cannot be evaluated"),
+        ("{width**9}", "cannot be evaluated"),
+        ("{" + "(" * 150 + "width}", "cannot be evaluated"),
+        ("{width" + "+1" * 200 + "}", "has more than 200 characters"),
+    ],
+)
+def test_a_placeholder_without_a_whole_number_is_named(word: str, problem: str) -> None:
+    with pytest.raises(placeholders.Unfit, match=re.escape(problem)):
+        placeholders.filled(word, 3)
+
+
+def test_what_does_not_divide_is_told_how_to_be_rounded() -> None:
+    with pytest.raises(placeholders.Unfit, match=re.escape("// (such as {8//width})")):
+        placeholders.filled("{8/width}", 3)
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-16*{width}", "width*", "__import__('os')", "{width}**99", "1e999", "a", ""]
+)
+def test_samples_per_step_are_arithmetic_with_a_positive_result(text: str) -> None:
+    with pytest.raises(placeholders.Unfit):
+        placeholders.samples_per_step(text, 2)
+
+
+@pytest.mark.parametrize("text", ["16*{width}", "{16*width}", "16 * width", "64/{width}"])
+def test_samples_per_step_go_by_the_width(text: str) -> None:
+    assert placeholders.samples_per_step(text, 2) == 32
+
+
+def test_a_launcher_gets_its_processes_also_where_other_arguments_go_by_the_width() -> None:
+    command = ["torchrun", "--nproc-per-node=2", "t.py", "--grad-accum", "{8/width}"]
+    fits = fitted(command, {"BOA_WIDTH": "4"})
+    assert fits == ["torchrun", "--nproc-per-node=4", "t.py", "--grad-accum", "2"]
+
+
+def test_outside_of_a_job_placeholders_stand_for_one_gpu() -> None:
+    assert fitted(["python", "t.py", "{8/width}"], {}) == ["python", "t.py", "8"]
+
+
+@pytest.mark.parametrize(
+    ("command", "fixed"),
+    [
+        ("torchrun --nproc-per-node=2 t.py", True),
+        ("accelerate launch t.py --lr 1", True),
+        ("torchrun --nproc-per-node {width} t.py", True),
+        ("torchrun t.py --batch-size {64/width}", False),
+        ("python t.py", False),
+    ],
+)
+def test_a_launcher_without_a_placeholder_has_a_fixed_batch_per_gpu(
+    command: str, fixed: bool
+) -> None:
+    assert is_fixed(command.split()) == fixed
