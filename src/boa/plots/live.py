@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boa.amounts import duration
 from boa.model.workload import Workload
-from boa.plots.words import duration, unit_for
+from boa.plots.words import unit_for
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 if TYPE_CHECKING:

@@ -62,18 +62,18 @@ function Found({ found, name }: { found: Statement; name: string }) {
       <div className="stats">
         <Stat
           label={found.complete ? "The bill" : "The bill so far"}
-          value={usd(found.total_usd, 2)}
-          note={`the budget of the whole month is ${usd(found.budget_usd, 2)}`}
+          value={usd(found.total_usd)}
+          note={`the budget of the whole month is ${usd(found.budget_usd)}`}
         />
         <Stat
           label="GPUs that jobs held"
-          value={usd(found.held_usd, 2)}
+          value={usd(found.held_usd)}
           note={`${figure(found.gpu_hours)} GPU-hours, ${plural(found.jobs, "job")}`}
         />
-        <Stat label="Idle" value={usd(found.idle_usd, 2)} note={part(found.idle_usd, found)} />
+        <Stat label="Idle" value={usd(found.idle_usd)} note={part(found.idle_usd, found)} />
         <Stat
           label="Booting and going"
-          value={usd(found.booting_usd, 2)}
+          value={usd(found.booting_usd)}
           note={part(found.booting_usd, found)}
         />
       </div>

@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+from boa.amounts import dollars, duration, rate
 from boa.cli import shell
 from boa.cli.console import console, emit_json
-from boa.cli.live.service import connect, dollars, rate
+from boa.cli.live.service import connect
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.parsers import SPANS
 from boa.cli.tables import Table, listing
 from boa.errors import InputError
 from boa.model.groupings import EXPECTED, PLAIN, TAG
-from boa.plots.words import duration, percent
+from boa.plots.words import percent
 
 if TYPE_CHECKING:
     from boa.api.money import Budget, Cost, CostRow, Unused

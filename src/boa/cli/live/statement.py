@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
+from boa.amounts import dollars
 from boa.cli import shell
 from boa.cli.console import console, emit_json, note
-from boa.cli.live.service import connect, dollars
+from boa.cli.live.service import connect
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.tables import Table, listing

@@ -3,16 +3,17 @@
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
+from boa.amounts import dollars, duration, rate
 from boa.cli import options, parsers, shell
 from boa.cli.console import console, emit_json, note, working
 from boa.cli.live.cost import billed_words, limits_set
-from boa.cli.live.service import connect, dollars, rate
+from boa.cli.live.service import connect
 from boa.cli.markup import escape
 from boa.cli.options import Json, WorkloadPath
 from boa.cli.plan.planning_rules import PlanningRules
 from boa.cli.tables import Table
 from boa.errors import InputError
-from boa.plots.words import duration, percent
+from boa.plots.words import percent
 
 if TYPE_CHECKING:
     from boa.api.money import Budget, BudgetPart, BudgetStretch

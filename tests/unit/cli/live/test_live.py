@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from boa.cli.live.service import ago, dollars, rate, span
+from boa.amounts import dollars, rate
+from boa.cli.live.service import ago
 from boa.cli.tables import listing
 from fakes import NOW, FakeService
 from integration.runner import Boa

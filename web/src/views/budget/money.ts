@@ -132,11 +132,11 @@ export function billWords(
   cap: number | null,
 ): string {
   if (cap !== null && cap < budget && planned >= cap * (1 - 1e-9)) {
-    return `Planned with ${usd(cap)}/h: the hard cap, which is below this budget.`;
+    return `Planned with ${usdPerHour(cap)}: the hard cap, which is below this budget.`;
   }
   if (Math.abs(gain - 1) < 0.01) return "";
   const why = gain > 1 ? ": idle and booting nodes cost, too" : "";
-  return `Planned with ${usd(planned)}/h, since a planned dollar has come to ${usd(gain)} on the bill so far${why}.`;
+  return `Planned with ${usdPerHour(planned)}, since a planned dollar has come to ${usd(gain)} on the bill so far${why}.`;
 }
 
 /** What is planned with, where that is not the budget itself; "" if it is. */
@@ -144,13 +144,13 @@ export function pacingWords(budget: number, effective: number, cap: number | nul
   if (Math.abs(effective / budget - 1) < 0.01) return "";
   const capped = cap !== null && effective >= cap * (1 - 1e-9);
   if (capped && cap < budget) {
-    return `The hard cap is below the budget: plans are made for ${usd(cap)} per hour.`;
+    return `The hard cap is below the budget: plans are made for ${usdPerHour(cap)}.`;
   }
   const why =
     effective > budget
       ? "less was spent than allowed, or plans came out cheaper"
       : "more was spent than allowed, or plans came out dearer, since idle and booting nodes cost too";
-  return `Plans are made with ${usd(effective)}/h at present, so that the average comes out at the budget: ${why}.`;
+  return `Plans are made with ${usdPerHour(effective)} at present, so that the average comes out at the budget: ${why}.`;
 }
 
 /** What GPUs that no job holds are paid for, and what their nodes are worth to jobs. */

@@ -48,7 +48,7 @@ export function Group({ group, total, tools }: GroupProps) {
                   <span style={{ width: `${(100 * row.total_usd) / total}%` }} />
                 </td>
                 {counted && <td className="numeric">{row.jobs}</td>}
-                <td className="numeric">{usd(row.total_usd, 2)}</td>
+                <td className="numeric">{usd(row.total_usd)}</td>
                 {rights && <td className="numeric">{rightWords(row)}</td>}
               </tr>
             ))}
@@ -62,5 +62,5 @@ export function Group({ group, total, tools }: GroupProps) {
 /** "$400.00: 32 % spent", with that of the parts within it. */
 function rightWords({ budget_usd: right, with_parts_usd: spent }: Row): string {
   if (!right) return "–";
-  return `${usd(right, 2)}: ${percent((spent ?? 0) / right)} spent`;
+  return `${usd(right)}: ${percent((spent ?? 0) / right)} spent`;
 }

@@ -15,8 +15,8 @@ export function Spent({ found }: { found: Statement }) {
   return (
     <Card title="The month’s budget">
       <p>
-        <b>{percent(spent / budget)}</b> of {usd(budget, 2)} {complete ? "was" : "is"} spent:{" "}
-        {usd(spent, 2)}, {usd(Math.abs(left), 2)} {left < 0 ? "more than there is" : "left"}.
+        <b>{percent(spent / budget)}</b> of {usd(budget)} {complete ? "was" : "is"} spent:{" "}
+        {usd(spent)}, {usd(Math.abs(left))} {left < 0 ? "more than there is" : "left"}.
       </p>
       <div
         className="month-spent"

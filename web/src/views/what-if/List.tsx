@@ -74,7 +74,7 @@ function Row({ simulation, chosen, toggle, changed }: RowProps) {
           <span className={`badge ${BADGES[state]}`}>{state}</span>
         </div>
         <div className="small faint">
-          {policies.join(", ")} at {budgets.map((budget) => usd(budget, cents(budget))).join(", ")}{" "}
+          {policies.join(", ")} at {budgets.map((budget) => usd(budget)).join(", ")}{" "}
           per hour{calendarWords(simulation)}; asked {ago(simulation.asked_at)}
         </div>
         {active && <Active simulation={simulation} changed={changed} />}
