@@ -325,6 +325,7 @@ def cost(
         "forecast_basis": month.basis,
         "forecast_over_s": month.over_s,
         "forecast_pace_per_hour": month.pace,
+        "forecast_allowed_per_hour": money.budget if month.allowed is None else month.allowed,
         "forecast_low_usd": None if month.band is None else month.band[0],
         "forecast_high_usd": None if month.band is None else month.band[1],
     }
