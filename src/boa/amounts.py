@@ -60,7 +60,7 @@ def _long(size: Seconds) -> str:
     if minutes < _DAY_S // _MINUTE_S:
         return _two(minutes, 60, "h", "min")
     hours = int(_rounded(size / _HOUR_S, 0))
-    return f"{hours // 24} d" if hours >= 24 * _MOST_DAYS else _two(hours, 24, "d", "h")
+    return f"{hours // 24:,} d" if hours >= 24 * _MOST_DAYS else _two(hours, 24, "d", "h")
 
 
 def _two(count: int, size: int, large: str, small: str) -> str:

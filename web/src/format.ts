@@ -78,7 +78,7 @@ function long(size: number): string {
   const minutes = rounded(size / 60, 0);
   if (minutes < 1440) return two(minutes, 60, "h", "min");
   const hours = rounded(size / 3600, 0);
-  return hours >= 2400 ? `${Math.floor(hours / 24)} d` : two(hours, 24, "d", "h");
+  return hours >= 2400 ? `${whole(Math.floor(hours / 24))} d` : two(hours, 24, "d", "h");
 }
 
 function two(count: number, size: number, large: string, small: string): string {

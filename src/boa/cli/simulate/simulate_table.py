@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from boa.amounts import duration
+from boa.amounts import dollars, duration
 from boa.cli.console import console
 from boa.cli.markup import escape
 from boa.cli.plan.plan_table import spelled
@@ -92,7 +92,7 @@ def figures(got: Mapping[str, Any], world: "World", knobs: "Knobs") -> Iterator[
 
 
 def _price(price: float, money: Money) -> str:
-    return "" if money.counts_gpus else f", ${price:g} per GPU-hour"
+    return "" if money.counts_gpus else f", {dollars(price)} per GPU-hour"
 
 
 def _why_off(physics: Mapping[str, Any]) -> str:

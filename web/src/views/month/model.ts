@@ -1,5 +1,5 @@
 /** Months: their names in addresses, and who a line of a statement is of. */
-import type { Cost, ExactAmounts, Statement, StatementAmounts, StatementGroup, StatementPayer } from "../../api/types";
+import type { Cost, ExactAmounts, Statement, StatementGroup, StatementPayer } from "../../api/types";
 import { days, usd } from "../../format";
 import { monthOf } from "../../state/ranges";
 
@@ -67,10 +67,14 @@ export function dayWords(day: string): string {
 const FEW_CENTS = 0.0995;
 
 /** Cents that add up; below ten of them, what they were rounded from. */
-export function amountOf(of: Partial<StatementAmounts>, name: keyof ExactAmounts): string {
+export function amountOf(of: Amounts, name: keyof ExactAmounts): string {
   const exact = of.exact_usd?.[name] ?? 0;
   return usd(exact > 0 && exact < FEW_CENTS ? exact : (of[`${name}_usd`] ?? 0));
 }
+
+type Amounts = Partial<
+  Pick<StatementGroup, "exact_usd" | "total_usd" | "held_usd" | "idle_usd" | "booting_usd">
+>;
 
 /** "the whole month"; of one in which the service began: "Nov 19–30". */
 export function budgetPeriod({ since, budget_since: begin, budget_until: end }: Statement): string {

@@ -97,10 +97,6 @@ const BADGES = {
   stopped: "",
 } as const;
 
-function cents(budget: number): number {
-  return Number.isInteger(budget) ? 0 : 2;
-}
-
 function Active({ simulation, changed }: { simulation: Simulation; changed: () => void }) {
   const { id, points, points_done: done } = simulation;
   const [problem, setProblem] = useState("");
