@@ -32,7 +32,7 @@ export function ClassTable({ changes, tried, same }: ClassTableProps) {
           <thead>
             <tr>
               <th scope="col">Class</th>
-              <th scope="col">GPUs of a job: now → then</th>
+              <th scope="col">GPUs of a job</th>
               <th scope="col" className="numeric">
                 Average JCT
               </th>
