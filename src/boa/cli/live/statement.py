@@ -158,10 +158,9 @@ def _budget_words(found: "Statement") -> str:
 
 def _usd(of: "StatementAmounts", name: str) -> str:
     """Cents that add up; below ten of them, what they were rounded from."""
-    exact: dict[str, float] = {**of.get("exact_usd", {})}
     said: dict[str, Any] = {**of}
-    usd = exact.get(name, 0.0)
-    return dollars(usd if 0 < usd < FEW_CENTS else said[f"{name}_usd"])
+    exact = said.get("exact_usd", {}).get(name, 0.0)  # an older service has none
+    return dollars(exact if 0 < exact < FEW_CENTS else said[f"{name}_usd"])
 
 
 def _cells(of: "StatementAmounts") -> tuple[str, ...]:

@@ -161,8 +161,8 @@ def show_budget(json: Json = False) -> None:
     if not json:
         if (calendar := found.get("calendar")) is not None:
             console().print(escape(calendar["words"]))
-            for name, average in calendar["average_per_hour"].items():
-                console().print(f"  in {escape(name)} {rate(average)} on average")
+            for name, spent in calendar["average_per_hour"].items():
+                console().print(f"  in {escape(name)} {rate(spent)} on average")
         if parts := found.get("parts"):
             console().print()
             console().print(parts_table(parts))

@@ -87,8 +87,8 @@ def test_pauses_and_back_off_are_no_time_on_gpus(run: Boa, service: FakeService)
     service.submit()
     now = service.control.clock
     ended = service.control.end("1", "succeeded", exit_code=0)
-    times = {"submitted_at": now - 100, "started_at": now - 90, "ended_at": now - 81}
-    service.control.put(replace(ended, run=None, ran_s=4.0, **times))
+    ended = replace(ended, submitted_at=now - 100, started_at=now - 90, ended_at=now - 81)
+    service.control.put(replace(ended, run=None, ran_s=4.0))
     said = run("show", 1)
     assert "on GPUs 4 s, waiting 15 s, since submission 19 s\n" in said
     assert "ran" not in said.partition("when   ")[2].partition("starts")[0].split()
