@@ -29,7 +29,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "rescaled",
         {**START, "why": "epoch", "for_epoch": 2, "saves_s": 212.4, "extra_usd": 0.312},
-        "job 3 (net) → 4×T4: epoch 3 begins; saves 212 s for $0.31",
+        "job 3 (net) → 4×T4: epoch 3 begins; saves 3.5 min for $0.31",
     ),
     ("rescaled", {**START, "why": "plan"}, "job 3 (net) → 4×T4: a new plan"),
     ("rescaled", {**START, "why": "round"}, "job 3 (net) → 4×T4: GPUs are shared out anew"),
@@ -44,7 +44,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "rescaled",
         {**START, "why": "widened", "before_width": 2, "saves_s": 120.2, "pause_s": 25.0},
         "job 3 (net) → 4×T4: 2 before; GPUs that are paid for and that nobody gains more by; "
-        "saves 120 s, a pause of 25 s included",
+        "saves 2 min, a pause of 25 s included",
     ),
     (
         "rescaled",
@@ -56,8 +56,8 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
             "for_job": "9",
             "wait_s": 120.0,
         },
-        "job 3 (net) → 4×T4: 8 before; squeezed for job 9, which would else wait 120 s for a "
-        "node; costs it 60 s",
+        "job 3 (net) → 4×T4: 8 before; squeezed for job 9, which would else wait 2 min for a "
+        "node; costs it 1 min",
     ),
     (
         "rescaled",
@@ -74,13 +74,13 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "stopped",
         {**ENDED, "exit_code": None, "why": "requested"},
-        "job 3 (net) stopped after 60 s for $0.31: stopped on request",
+        "job 3 (net) stopped after 1 min for $0.31: stopped on request",
     ),
-    ("succeeded", {**ENDED, "exit_code": 0}, "job 3 (net) succeeded after 60 s for $0.31"),
+    ("succeeded", {**ENDED, "exit_code": 0}, "job 3 (net) succeeded after 1 min for $0.31"),
     (
         "succeeded",
         {**ENDED, "cost_usd": 0.0042, "exit_code": 0},
-        "job 3 (net) succeeded after 60 s for $0.0042",
+        "job 3 (net) succeeded after 1 min for $0.0042",
     ),
     ("stop", {"name": "net", "why": "requested"}, "job 3 (net) was asked to stop"),
     (
@@ -101,23 +101,23 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "stopped",
         {**ENDED, "exit_code": 0, "why": "max_cost"},
-        "job 3 (net) stopped after 60 s for $0.31: its limit on cost is reached",
+        "job 3 (net) stopped after 1 min for $0.31: its limit on cost is reached",
     ),
     ("stop", {"name": "net", "why": "max_cost", "detail": "$39.90 of $40.00"}, LIMIT),
     (
         "stopped",
         {**ENDED, "exit_code": 0, "why": "max_time"},
-        "job 3 (net) stopped after 60 s for $0.31: its limit on time is reached",
+        "job 3 (net) stopped after 1 min for $0.31: its limit on time is reached",
     ),
     (
         "stopped",
         {**ENDED, "exit_code": None, "why": "dependency", "detail": "job 2 failed"},
-        "job 3 (net) stopped after 60 s for $0.31: job 2 failed",
+        "job 3 (net) stopped after 1 min for $0.31: job 2 failed",
     ),
     (
         "stopped",
         {**ENDED, "exit_code": 0, "why": "halving", "detail": "13 of 27"},
-        "job 3 (net) stopped after 60 s for $0.31: others of its sweep do better (13 of 27)",
+        "job 3 (net) stopped after 1 min for $0.31: others of its sweep do better (13 of 27)",
     ),
     ("paused", {"name": "net"}, "job 3 (net) was paused"),
     ("resumed", {"name": "net"}, "job 3 (net) was resumed"),
@@ -129,22 +129,22 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "limit",
         {"name": "net", "why": "max_cost", "used": 32.0, "most": 40.0, "in_s": 300.0},
-        "job 3 (net) is near its limit: $32.00 of $40.00; it is stopped in 300 s",
+        "job 3 (net) is near its limit: $32.00 of $40.00; it is stopped in 5 min",
     ),
     (
         "limit",
         {"name": "net", "why": "max_time", "used": 80.0, "most": 100.0},
-        "job 3 (net) is near its limit: 80 s of 100 s",
+        "job 3 (net) is near its limit: 1.3 min of 1.7 min",
     ),
     (
         "deadline",
         {"name": "net", "why": "nears", "in_s": 3600.0, "takes_s": 3000.0, "urgency": 2.0},
-        "job 3 (net) counts 2 times as much for its deadline in 3,600 s, takes 3,000 s",
+        "job 3 (net) counts 2 times as much for its deadline in 1 h, takes 50 min",
     ),
     (
         "deadline",
         {"name": "net", "why": "out_of_reach", "in_s": 3600.0, "takes_s": 4000.0, "urgency": 8.0},
-        "job 3 (net) will miss its deadline in 3,600 s, takes 4,000 s",
+        "job 3 (net) will miss its deadline in 1 h, takes 1 h 7 min",
     ),
     (
         "deadline",
@@ -159,12 +159,12 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "failed",
         {**ENDED, "exit_code": 2, "why": "exit_code", "failures": 4},
-        "job 3 (net) failed after 60 s for $0.31: exit code 2, 4 times without progress",
+        "job 3 (net) failed after 1 min for $0.31: exit code 2, 4 times without progress",
     ),
     (
         "failed",
         {**ENDED, "exit_code": None, "why": "processes_lost", "failures": 1},
-        "job 3 (net) failed after 60 s for $0.31: its processes were lost",
+        "job 3 (net) failed after 1 min for $0.31: its processes were lost",
     ),
     (
         "retry",
@@ -241,7 +241,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "node_rented",
         {"gpu_type": "T4", "gpus": 4, "price_per_hour": 2.104},
-        "renting node 8: 4×T4 at $2.104/h",
+        "renting node 8: 4×T4 at $2.10/h",
     ),
     (
         "node_rented",
@@ -254,7 +254,8 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
             "waiting": 2,
             "worth_per_hour": 6.1,
         },
-        "renting node 8: 4×T4 at $4/h; 2 jobs wait; 480 s of it save jobs 310 s: worth $6.10/h",
+        "renting node 8: 4×T4 at $4.00/h; 2 jobs wait; 8 min of it save jobs 5.2 min: "
+        "worth $6.10/h",
     ),
     ("node_ready", {"gpu_type": "T4"}, "node 8 is ready (T4)"),
     (
@@ -276,12 +277,12 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "node_released",
         {"gpu_type": "T4", "why": "not_ready", "after_s": 1800.0},
-        "giving node 8 back (T4): not ready after 1800 s",
+        "giving node 8 back (T4): not ready after 30 min",
     ),
     (
         "node_leaving",
         {"gpu_type": "T4", "in_s": 119.6},
-        "the cloud takes node 8 (T4) away in 120 s: jobs move",
+        "the cloud takes node 8 (T4) away in 2 min: jobs move",
     ),
     ("node_gone", {"gpu_type": "T4"}, "node 8 (T4) is gone"),
     (
@@ -303,7 +304,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "shortage",
         {"why": "refused", "gpu_type": "T4", "detail": "quota", "again_s": 60.0},
-        "no T4 node to be had (quota); asking again in 60 s",
+        "no T4 node to be had (quota); asking again in 1 min",
     ),
     (
         "shortage",
@@ -323,8 +324,8 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     (
         "shortage",
-        {**SHORT, "why": "part_cap", "detail": "vision's cap of $8/h leaves no more"},
-        "job 3 (net): waits for 8×T4: vision's cap of $8/h leaves no more",
+        {**SHORT, "why": "part_cap", "detail": "vision's cap of $8.00/h leaves no more"},
+        "job 3 (net): waits for 8×T4: vision's cap of $8.00/h leaves no more",
     ),
     (
         "shortage",
@@ -334,25 +335,25 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "planned",
         {**PLANNED, "gap": 0.0, "too_small_per_hour": None},
-        "plan 7: jobs take 1,234 s on average, for $8/h (proven best; solved in 12 ms)",
+        "plan 7: jobs take 20.6 min on average, for $8.00/h (proven best; solved in 12 ms)",
     ),
     (
         "planned",
         {**PLANNED, "gap": 0.012, "too_small_per_hour": 9.5},
-        "plan 7: jobs take 1,234 s on average, for $8/h (at most 1.20% above the best; solved in "
-        "12 ms); the budget cannot keep up: the cheapest plan needs $9.5/h",
+        "plan 7: jobs take 20.6 min on average, for $8.00/h (at most 1.20% above the best; "
+        "solved in 12 ms); the budget cannot keep up: the cheapest plan needs $9.50/h",
     ),
     (
         "budget",
         {"budget": 12.0, "before": 8.0, "max_spend": 30.0},
-        "the budget is $12/h from now on; it was $8/h; never more than $30/h at a time",
+        "the budget is $12.00/h from now on; it was $8.00/h; never more than $30.00/h at a time",
     ),
-    ("budget", {"budget": 12.0, "before": 12.0}, "the budget is $12/h from now on"),
+    ("budget", {"budget": 12.0, "before": 12.0}, "the budget is $12.00/h from now on"),
     ("budget", {"budget": 12.0, "max_spend": None}, "no hard cap"),
     (
         "period",
         {"budget": 30.0, "period": "night"},
-        "period night begins: the budget is $30/h",
+        "period night begins: the budget is $30.00/h",
     ),
     (
         "period",
@@ -372,7 +373,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "clock",
         {"by_s": -7200.4},
-        "the machine's clock was set by -7200 s; the service's own time goes on",
+        "the machine's clock was set by −2 h; the service's own time goes on",
     ),
     ("trouble", {"why": "cloud", "detail": "no answer"}, "trouble with the cloud: no answer"),
     ("trouble", {"why": "engine", "detail": "no answer"}, "trouble with the engine: no answer"),

@@ -94,7 +94,7 @@ def test_dragging_the_slider_shows_what_the_money_would_buy(page: Page, lab: Lab
     expect(page.get_by_role("columnheader", name=f"at ${tried:.2f}/h")).to_be_visible()
     expect(button_for(page, tried)).to_be_enabled()
     expect(classes.get_by_role("heading")).to_contain_text(
-        re.compile(r"would change \d of 3 classes")
+        re.compile(r"\d of 3 classes would get other GPUs")
     )
     expect(classes.get_by_role("row").filter(has_text="bert")).to_contain_text("→")
     asked, replanned = page.evaluate("window.previews"), lab.client.plan()["number"] - plan
@@ -126,7 +126,16 @@ def test_what_is_shown_is_what_the_service_says(page: Page, lab: Lab) -> None:
     minutes = 60 * int(shown[1]) + int(shown[2] or 0)
     said = lab.client.preview(100.0)["average_jct_s"] / 60
     assert minutes == pytest.approx(said, abs=1), "a minute is the least that is shown"
-    expect(predicted(page, "expected spend")).to_have_text("$100.00/h")
+    expect(predicted(page, "average bill")).to_have_text("$100.00/h")
+
+
+def test_at_todays_budget_nothing_changes(page: Page) -> None:
+    for figure in ("average JCT", "average bill"):
+        row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=figure))
+        expect(row.get_by_role("cell").last).to_have_text("±0 %")
+    classes = page.get_by_role("region", name="Classes")
+    expect(classes.get_by_role("heading")).to_have_text("Classes at today’s budget")
+    expect(classes).not_to_contain_text("→ ")
 
 
 def test_a_wished_jct_finds_its_budget(page: Page, lab: Lab) -> None:

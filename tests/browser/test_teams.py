@@ -140,3 +140,15 @@ def test_teams_fit_every_screen_uncut_and_axe_is_content(
         found += [f"{view}: cut: {words}" for words in page.evaluate(CUT)]
         found += [f"{view}: {each}" for each in found_in(page)]
     assert not found, "\n".join(found)
+
+
+HIDDEN = """() => [...document.querySelectorAll('main .scroll-x')]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1)
+  .map((each) => each.textContent)"""
+"""Tables of which a part is out of sight."""
+
+
+def test_the_month_shows_whole_tables_on_a_desktop(page: Page, lab: Lab) -> None:
+    page.goto(f"{lab.url}/#/month")
+    expect(page.get_by_role("group", name="By payer")).to_be_visible()
+    assert page.evaluate(HIDDEN) == []

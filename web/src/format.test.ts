@@ -1,21 +1,25 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
 
+import cases from "../../tests/data/amounts.json";
 import * as format from "./format";
 
-describe("money", () => {
-  test.each([
-    [0.314, "$0.31"],
-    [14.2, "$14.20"],
-    [1284.4, "$1,284"],
-    [-3.5, "-$3.50"],
-    [0, "$0.00"],
-    [0.0049, "$0.0049"],
-    [0.005, "$0.005"],
-    [-0.000_012_3, "-$0.000012"],
-    [0.009_999, "$0.01"],
-  ])("%d is %s", (amount, text) => expect(format.usd(amount)).toBe(text));
+const WORDED: Record<keyof typeof cases, (...given: number[]) => string> = {
+  dollars: (amount = NaN) => format.usd(amount),
+  rate: (amount = NaN) => format.usdPerHour(amount),
+  duration: (seconds = NaN) => format.duration(seconds),
+  days: (since = NaN, until = NaN) => format.days(since, until),
+};
 
+describe.each(Object.entries(WORDED))("%s, as in Python", (name, worded) => {
+  const of = cases[name as keyof typeof cases] as [...number[], string][];
+  test.each(of.map((one) => [one.slice(0, -1) as number[], one.at(-1) as string] as const))(
+    "%j is %s",
+    (given, text) => expect(worded(...given)).toBe(text),
+  );
+});
+
+describe("money", () => {
   test.each([
     [42, "$42.00"],
     [1284.4, "$1,284.40"],
@@ -27,27 +31,10 @@ describe("money", () => {
     expect(format.usdExactly(set)).toBe(text);
     expect(Number(text.replaceAll(/[$,]/g, ""))).toBe(set);
   });
-
-  test("per hour says so", () => expect(format.usdPerHour(30)).toBe("$30.00/h"));
 });
 
-describe("durations have two parts at most", () => {
-  test.each([
-    [0, "0 s"],
-    [4.25, "4.3 s"],
-    [9.99, "10 s"],
-    [42.4, "42 s"],
-    [59.6, "1 min"],
-    [200, "3 min 20 s"],
-    [3599.7, "1 h"],
-    [7500, "2 h 5 min"],
-    [86_399, "1 d"],
-    [356_400, "4 d 3 h"],
-    [100 * 86_400 + 7200, "100 d"],
-    [-200, "−3 min 20 s"],
-    [NaN, "–"],
-    [Infinity, "–"],
-  ])("%d s is %s", (seconds, text) => expect(format.duration(seconds)).toBe(text));
+test("what is no number is a dash", () => {
+  expect([format.usd(NaN), format.duration(Infinity)]).toEqual(["–", "–"]);
 });
 
 describe("figures have three digits that count", () => {

@@ -1,15 +1,19 @@
 /** Figures as people read them. */
 
-const DOLLARS = new Map<string, Intl.NumberFormat>();
+const LEAST_USD = 1e-6;
+/** Less is rounding of floats, not money. */
 
-/** $0.31, $14.20, $1,284; of less than a cent what there is: $0.0049. */
-export function usd(amount: number, digits?: number): string {
-  if (digits !== undefined) return dollars(amount, digits, digits);
+/** Cents, and below a dollar two significant digits: $2,191.24, $0.31, $0.090, $0.0012. The rules
+ * of money and time are those of `src/boa/amounts.py`; `tests/data/amounts.json` tests both. */
+export function usd(amount: number): string {
+  if (!Number.isFinite(amount)) return "–";
   const size = Math.abs(amount);
-  if (size >= 1000) return dollars(amount, 0, 0);
-  return dollars(amount, 2, size < 0.01 ? digitsFor(size, 2) : 2);
+  let digits = 2;
+  while (size >= LEAST_USD && size * 10 ** digits < 9.95) digits += 1;
+  return dollars(Math.sign(amount) * rounded(size, digits), digits, digits);
 }
 
+/** "$27.62/h" */
 export function usdPerHour(amount: number): string {
   return `${usd(amount)}/h`;
 }
@@ -27,16 +31,10 @@ export function settable(amount: number): number {
 export function settableDigits(amount: number): number {
   const size = Math.abs(amount);
   if (size >= 1) return 2;
-  return Math.max(4, digitsFor(size, 3));
+  return size === 0 ? 4 : Math.max(4, Math.min(12, 2 - Math.floor(Math.log10(size))));
 }
 
-const MOST_DIGITS = 12;
-
-/** Behind the point, so that there are as many that count. */
-function digitsFor(size: number, counting: number): number {
-  if (size === 0) return 2;
-  return Math.min(MOST_DIGITS, counting - 1 - Math.floor(Math.log10(size)));
-}
+const DOLLARS = new Map<string, Intl.NumberFormat>();
 
 function dollars(amount: number, least: number, most: number): string {
   const kind = `${least} ${most}`;
@@ -50,29 +48,59 @@ function dollars(amount: number, least: number, most: number): string {
     });
     DOLLARS.set(kind, format);
   }
-  return format.format(amount);
+  return format.format(amount || 0).replace("-", "−");
 }
 
-const UNITS: readonly (readonly [number, string, number, string])[] = [
-  [86_400, "d", 3600, "h"],
-  [3600, "h", 60, "min"],
-  [60, "min", 1, "s"],
-];
+/** Halves up. */
+function rounded(value: number, digits: number): number {
+  const scale = 10 ** digits;
+  return Math.floor(value * scale + 0.5) / scale;
+}
 
-/** 42 s, 3 min 20 s, 2 h 5 min, 4 d 3 h: two parts at most. */
+/** "34 ms", "0.19 s", "4.3 s", "12 s", "5.3 min", "1 h 12 min", "3 d 4 h". */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return "–";
-  if (seconds < 0) return `−${duration(-seconds)}`;
-  if (seconds < 9.95) return `${trimmed(seconds, 1)} s`;
-  for (const [size, name, part, partName] of UNITS) {
-    const rounded = Math.round(seconds / part) * part;
-    if (rounded < size) continue;
-    const whole = Math.floor(rounded / size);
-    const rest = Math.round((rounded - whole * size) / part);
-    return rest && whole < 100 ? `${whole} ${name} ${rest} ${partName}` : `${whole} ${name}`;
-  }
-  return `${Math.round(seconds)} s`;
+  const size = Math.abs(seconds);
+  const words = size < 59.95 * 60 ? short(size) : long(size);
+  return seconds < 0 && words !== "0 s" ? `−${words}` : words;
 }
+
+/** Less than an hour. */
+function short(size: number): string {
+  if (size < 0.0005) return "0 s";
+  if (size < 0.0995) return `${rounded(1000 * size, 0)} ms`;
+  if (size >= 59.5) return `${rounded(size / 60, 1)} min`;
+  return `${rounded(size, size < 0.995 ? 2 : size < 9.95 ? 1 : 0)} s`;
+}
+
+/** An hour or more, in two units. */
+function long(size: number): string {
+  const minutes = rounded(size / 60, 0);
+  if (minutes < 1440) return two(minutes, 60, "h", "min");
+  const hours = rounded(size / 3600, 0);
+  return hours >= 2400 ? `${whole(Math.floor(hours / 24))} d` : two(hours, 24, "d", "h");
+}
+
+function two(count: number, size: number, large: string, small: string): string {
+  const rest = count % size;
+  const whole = `${Math.floor(count / size)} ${large}`;
+  return rest ? `${whole} ${rest} ${small}` : whole;
+}
+
+/** The UTC days from one moment to another: "Nov 19–30", "Nov 30", "Nov 30–Dec 2". */
+export function days(since: number, until: number): string {
+  const [first, last] = [new Date(since * 1000), new Date(Math.max(until - 1, since) * 1000)];
+  const begin = UTC_DAY.format(first);
+  if (first.toISOString().slice(0, 10) === last.toISOString().slice(0, 10)) return begin;
+  const same = first.toISOString().slice(0, 7) === last.toISOString().slice(0, 7);
+  return `${begin}–${same ? last.getUTCDate() : UTC_DAY.format(last)}`;
+}
+
+const UTC_DAY = new Intl.DateTimeFormat("en-US", {
+  month: "short",
+  day: "numeric",
+  timeZone: "UTC",
+});
 
 /** At most so many digits after the point, without zeros at the end. */
 export function trimmed(value: number, digits: number): string {

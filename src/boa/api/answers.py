@@ -54,6 +54,15 @@ class Job(OfClass):
     """A signal n: -n. Null while it runs, or if nobody knows."""
     cost_usd: float
     """Up to now."""
+    on_gpus_s: NotRequired[float]
+    """Seconds for which it has held GPUs, up to now: all its runs, starts and rescalings
+    included."""
+    waiting_s: NotRequired[float]
+    """Seconds since its submission without GPUs: in the queue, paused, or between two tries."""
+    since_submission_s: NotRequired[float]
+    """`on_gpus_s` + `waiting_s`: from its submission to its end, or until now."""
+    holds_gpus: NotRequired[bool]
+    """Whether `on_gpus_s` grows now; otherwise `waiting_s` does, until it ends."""
     owner: str
     """Who submitted it, by the name of the token; empty where none was wanted."""
     team: str
@@ -135,7 +144,7 @@ class JobDetails(JobRow):
     """Times its class's weight that a second of it counts now: for its deadline, or by a weight
     that was set for it."""
     ran_s: float
-    """Seconds of its runs, of which `max_time_s` is the most."""
+    """Equals `on_gpus_s`, of which `max_time_s` is the most."""
     parameters: dict[str, str]
     """Those that its sweep drew for it."""
     spec: dict[str, Any]

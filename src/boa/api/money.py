@@ -38,6 +38,10 @@ class MonthForecast(TypedDict):
     """Seconds up to now that the pace is of: since the month's first charge, or of the last day
     while the month is younger."""
     forecast_pace_per_hour: NotRequired[float]
+    """The average bill over `forecast_over_s`: USD per hour."""
+    forecast_allowed_per_hour: NotRequired[float]
+    """The budget in force over the same seconds, on average; today's where it was not noted
+    down."""
     forecast_low_usd: NotRequired[float | None]
     """With `forecast_high_usd`: the month ends between the two in 80 % of all cases, as far as one
     can tell from how much the spend has varied of late; null while there is too little history."""

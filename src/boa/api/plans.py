@@ -136,7 +136,11 @@ class ClassChange(TypedDict):
     """Null: the plan in force does not know the class."""
     after: PlanClass
     changed: bool
-    """Whether any width, type or share differs."""
+    """Whether any width, type or share differs from the plan in force."""
+    unchanged: PlanClass
+    """The class at the unchanged budget, planned as `after` is: the two are compared."""
+    differs: bool
+    """Whether any width, type or share differs from that."""
 
 
 class Preview(TypedDict):
@@ -163,8 +167,13 @@ class Preview(TypedDict):
     shadow_price_s: float
     """Seconds of average JCT that one more dollar per hour would buy."""
     before: FrontierPoint
-    """The plan in force: what it comes to on the bill, and takes."""
+    """The plan in force: what it comes to on the bill, and takes. It was made earlier, with the
+    budget that was planned with then."""
     before_p95_jct_s: float | None
+    unchanged: FrontierPoint
+    """The unchanged budget, predicted as this one is: at that budget nothing differs. Average bill,
+    and average JCT."""
+    unchanged_p95_jct_s: float | None
     classes: list[ClassChange]
     cluster: dict[str, ClusterSize]
     """GPUs in use, by type."""

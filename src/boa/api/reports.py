@@ -8,6 +8,15 @@ StatementFormat = Literal["json", "csv", "html"]
 SavedState = Literal["none", "waiting", "running", "done", "failed", "stopped"]
 
 
+class ExactAmounts(TypedDict):
+    """USD before they were rounded to whole cents: less than a cent is shown by these."""
+
+    total: float
+    held: float
+    idle: float
+    booting: float
+
+
 class StatementAmounts(TypedDict):
     """Money in whole cents, and what it bought."""
 
@@ -22,6 +31,7 @@ class StatementAmounts(TypedDict):
     """GPU-hours that jobs held; of a day, all that were rented."""
     jobs: int
     """Jobs that held GPUs; of a day, 0: nobody counts them."""
+    exact_usd: NotRequired[ExactAmounts]
 
 
 class StatementLine(StatementAmounts):
@@ -71,7 +81,12 @@ class Statement(StatementAmounts):
     complete: bool
     """Whether the month is over."""
     budget_usd: float
-    """Budget of the whole month: as it was noted down, and the present one for the rest."""
+    """Budget from `budget_since` to `budget_until`: as it was noted down, and the present one for
+    the rest."""
+    budget_since: NotRequired[float]
+    """The month's begin, or when the service was first there in it."""
+    budget_until: NotRequired[float]
+    """The month's end."""
     rule: str
     """How what no job held is shared out."""
     lines: list[StatementLine]

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boa.amounts import duration
 from boa.atomic_file import replace_file
 from boa.cli import markup
 from boa.errors import FileError
@@ -151,7 +152,7 @@ class Progress:
 
     def line(self, elapsed: float) -> str:
         count = "" if self.known is None else f" {self.done:,}/{self.known:,}"
-        return f"{self.doing}…{count}  {elapsed:.0f} s"
+        return f"{self.doing}…{count}  {duration(elapsed)}"
 
 
 @contextmanager

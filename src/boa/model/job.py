@@ -171,6 +171,14 @@ class JobRecord:
     def ended(self) -> bool:
         return self.state in ENDED
 
+    def on_gpus_s(self, now: Seconds) -> Seconds:
+        """Return how long it has held GPUs: runs that are over, and its open one until now."""
+        return self.ran_s + (0.0 if self.run is None else max(now - self.run.requested_at, 0.0))
+
+    def since_submission_s(self, now: Seconds) -> Seconds:
+        """Return its age, which stands still when it ends: then it is its JCT."""
+        return max((now if self.ended_at is None else self.ended_at) - self.submitted_at, 0.0)
+
     @property
     def background(self) -> bool:
         """Whether it lives on GPUs that are paid for and empty, and nobody rents any for it."""

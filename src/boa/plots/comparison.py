@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, StrMethodFormatter
 
+from boa.amounts import duration
 from boa.plots import style
-from boa.plots.words import Money, duration, significant, unit_for
+from boa.plots.words import Money, significant, unit_for
 from boa.units import Seconds, UsdPerHour
 
 SIZE = (11.4, 4.7)

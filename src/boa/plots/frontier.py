@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from boa.amounts import duration
 from boa.plots import style
 from boa.plots.curve import Curve, Mark, slower
-from boa.plots.words import duration, unit_for
+from boa.plots.words import unit_for
 
 SIZE = (6.8, 4.2)
 STEEP = 5.0

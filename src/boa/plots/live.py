@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boa.amounts import duration, rate
 from boa.model.workload import Workload
-from boa.plots.words import duration, unit_for
+from boa.plots.words import unit_for
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _frontier(axes: "Axes", outcome: DemoOutcome) -> None:
     )
     for name, cost, jct, marker, colour in points:
         at = outcome.per_hour(cost), outcome.mean(jct)
-        label = f"{name}: {duration(at[1])} for ${at[0]:.3g}/h"
+        label = f"{name}: {duration(at[1])} for {rate(at[0])}"
         axes.plot(
             at[0], at[1] / length, marker, ms=8, color=colour, mec="white", mew=1.2, label=label
         )

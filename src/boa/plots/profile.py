@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from boa.amounts import duration
 from boa.plots import style
-from boa.plots.words import duration, moment, significant
+from boa.plots.words import significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -197,13 +198,13 @@ def _rescaling_lines(engine: str, parts: Mapping[str, Document]) -> Iterator[str
     how often."""
     total = parts.get("total", {"mean_s": None, "count": 0})
     count, took = total["count"], total["mean_s"]
-    said = "by parts" if took is None else f"{moment(took)}, measured {count:,}×"
+    said = "by parts" if took is None else f"{duration(took)}, measured {count:,}×"
     yield f"{'rescaling':<12} on {engine}: {said}"
     known = []
     for name, part in parts.items():
         if name != "total":
             seen = "" if part["count"] == count else f" ({part['count']:,}×)"
-            known.append(f"{name.replace('_', ' ')} {moment(part['mean_s'])}{seen}")
+            known.append(f"{name.replace('_', ' ')} {duration(part['mean_s'])}{seen}")
     if known:
         yield f"{'':<12} {', '.join(known)}"
 

@@ -1,10 +1,11 @@
-"""Numbers as people read them: durations, money, widths. Tables and figures share these words."""
+"""Numbers as people read them: money or GPUs, shares, widths. Tables and figures share them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from boa.amounts import dollars, duration
 from boa.units import Seconds, Usd, UsdPerHour
 
 if TYPE_CHECKING:
@@ -21,17 +22,6 @@ def unit_for(seconds: Seconds) -> tuple[float, str]:
         if abs(seconds) >= least:
             return length, sign
     return 1.0, "s"
-
-
-def duration(seconds: Seconds) -> str:
-    """12.3 s, 20.6 min, 3.42 h, 2.1 d."""
-    length, sign = unit_for(seconds)
-    return f"{significant(seconds / length)} {sign}"
-
-
-def moment(seconds: Seconds) -> str:
-    """0.03 s, 1.25 s, 12.3 s: short times side by side."""
-    return f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -62,10 +52,10 @@ class Money:
         return cls(all(gpu.price == 1.0 for gpu in workload.gpu_types.values()))
 
     def rate(self, spend: UsdPerHour) -> str:
-        return f"{_count(spend)} GPUs" if self.counts_gpus else f"${_amount(spend)}/h"
+        return f"{_count(spend)} GPUs" if self.counts_gpus else f"{dollars(spend)}/h"
 
     def job(self, cost: Usd) -> str:
-        return f"{_count(cost)} GPU-h" if self.counts_gpus else f"${_amount(cost)}"
+        return f"{_count(cost)} GPU-h" if self.counts_gpus else dollars(cost)
 
     @property
     def one_more(self) -> str:
@@ -87,14 +77,9 @@ class Money:
         return "GPUs" if self.counts_gpus else "USD per hour"
 
 
-def _amount(value: float) -> str:
-    """Two decimals; tiny amounts keep two digits instead."""
-    return f"{value:,.2f}" if value == 0 or abs(value) >= 0.1 else f"{value:.2g}"
-
-
 def _count(value: float) -> str:
-    """As an amount, but 150 rather than 150.00."""
-    return _amount(value).removesuffix(".00")
+    """Digits of an amount of money, but 150 rather than 150.00."""
+    return dollars(value).replace("$", "").removesuffix(".00")
 
 
 def runs(variant: "Variant") -> Iterator[str]:

@@ -184,7 +184,7 @@ def test_a_new_cap_alone_leaves_the_budget_and_what_was_paced_as_they_are(lives:
     assert after.spent >= before.spent > 0
     assert (after.max_spend, after.effective) == (20.0, min(before.effective, 20.0))
     said = [stored.event for stored in live.store.events() if stored.event.kind == "budget"]
-    assert [event.text for event in said] == ["never more than $20/h at a time"]
+    assert [event.text for event in said] == ["never more than $20.00/h at a time"]
     assert said[0].data == {"budget": 30.0, "max_spend": 20.0}
     live.loop.set_budget(None, float("inf"))
     live.settle()

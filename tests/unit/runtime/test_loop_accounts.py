@@ -157,7 +157,7 @@ def test_whoever_has_set_the_budget_of_a_project_by_the_hour_can_go_back(tmp_pat
     live.crash()
     assert live.loop.snapshot.money.budget == 1.0, "what is set outlives a restart"
     said = budget_words(live.loop.snapshot.money)
-    assert said.startswith("budget $1/h, set at run time on 1970-01-12")
+    assert said.startswith("budget $1.00/h, set at run time on 1970-01-12")
     assert said.endswith(
         "says $400 in total until 1970-01-20: `boa budget set configured` goes back"
     )

@@ -264,9 +264,9 @@ def test_what_a_job_waits_for_is_said_anew_when_its_run_comes_to_something_else(
     live = begun(tmp_path)
     job = live.submit(waiting())
     live.advance(600.0)
-    assert "it takes 9,030 s" in live.job(job).reason
+    assert "it takes 2 h 31 min" in live.job(job).reason
     asked(live, live.loop.change(job, {"gpus": {"max": 14}}))
     live.advance(60.0)
     assert live.job(job).waits_until == NIGHT
-    assert "it takes 10,422 s" in live.job(job).reason
+    assert "it takes 2 h 54 min" in live.job(job).reason
     live.close()

@@ -112,7 +112,7 @@ def test_a_cap_that_jobs_wait_for_is_told_once_in_a_while(lives: Any) -> None:
         live.submit(spec("net"))
     live.advance(1800.0)
     (notice,) = [notice for notice in notices(live) if notice.kind == "cap"]
-    assert notice.text.startswith("the cap of $4/h is reached ($4/h now): ")
+    assert notice.text.startswith("the cap of $4.00/h is reached ($4.00/h now): ")
 
 
 def test_jobs_that_are_paused_or_wait_for_others_do_not_wait_for_the_cap(lives: Any) -> None:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from boa.amounts import dollars, duration, rate
 from boa.scheduler.money.costs import month_of
 from boa.server.app import create_app
 from boa.server.http.run import listen, server_for, url_of
@@ -78,7 +79,7 @@ def serving(live: Live, folder: Path) -> Iterator[str]:
 
 
 def cents(amount: float) -> str:
-    return f"${amount:,.2f}"
+    return dollars(amount)
 
 
 def metrics(url: str) -> dict[str, float]:
@@ -122,8 +123,12 @@ def test_terminal_api_metrics_and_page_agree_to_the_cent(
         for key, name in gauge.items():
             figures = {cents(cost[key]), cents(told[name]), *(cents(b[key]) for b in budgets)}
             assert figures == {cents(cost[key])}, key
-            assert f"{cents(cost[key])}/h" in said, key
-            assert f"{cents(cost[key])}/h" in shown, key
+            if key != "average_spend_per_hour":  # since the budget was set, not on the bill's
+                assert f"{cents(cost[key])}/h" in said, key
+                assert f"{cents(cost[key])}/h" in shown, key
+        bill = f"{rate(cost['forecast_pace_per_hour'])} over {duration(cost['forecast_over_s'])}"
+        assert f"average     {bill}: " in said
+        assert f"average  {bill}: " in shown
         assert f"{cents(cost['spend_now_per_hour'])}/h" in run("nodes")
         # Spend and its parts; the page asks for the month, which all of it is in
         month = get(f"cost?since={month_of(cost['now'])[0]}")
@@ -164,8 +169,8 @@ def test_spend_by_class_and_by_job_adds_up_to_the_spend_everywhere(
             name: cents(usd) for name, usd in month.items()
         }
         table = run("cost", "--by", "class").partition("\n\n")[2].splitlines()[1:]
-        printed = {re.split(r"\s+", line)[0]: re.split(r"\s+", line)[4] for line in table}
-        assert printed == {name or "–": cents(usd) for name, usd in rows.items()}
+        printed = {re.split(r"\s+", line)[0]: re.split(r"\s{2,}", line)[4] for line in table}
+        assert printed == {name or "idle": cents(usd) for name, usd in rows.items()}
         by_job = {row["job"]: row["total_usd"] for row in get("cost?by=job")["rows"]}
         jobs = {job["id"]: job["cost_usd"] for job in run.json("ps", "--all")["jobs"]}
         watched = {job["id"]: job["cost_usd"] for job in get("live")["jobs"]}
@@ -174,3 +179,44 @@ def test_spend_by_class_and_by_job_adds_up_to_the_spend_everywhere(
         }
         assert watched.items() <= jobs.items()
         assert cents(rows[None]) == cents(by_job[None])
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Live]:
+    """One job that has ended, and cost a few cents."""
+    known = {"short": profile("short", work=(55.0,), widest=1)}
+    priors = {"short": prior(known["short"], per_hour=1.0)}
+    live = Live(config(tmp_path, billing="node", keep_warm_s=600.0, priors=priors), known)
+    live.settle()
+    live.submit(spec("short"))
+    live.advance(3000.0)
+    yield live
+    live.close()
+
+
+def test_the_amount_and_the_times_of_one_job_are_the_same_everywhere(
+    small: Live, run: Boa, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    with serving(small, tmp_path) as url:
+        monkeypatch.setenv("BOA_SERVER", url)
+        job = httpx.get(f"{url}/api/v1/jobs/1", timeout=300).json()
+        amount = dollars(job["cost_usd"])
+        assert job["state"] == "succeeded"
+        assert re.fullmatch(r"\$0\.0[1-9]\d", amount), "two digits of less than ten cents"
+        row = run("ps", "--all").splitlines()[1]
+        assert row.split()[-1] == amount
+        assert re.search(rf"^cost +{re.escape(amount)}$", run("show", "1"), re.MULTILINE)
+        assert f"for {amount}" in run("events", "--job", "1")
+        for by in ("job", "class"):
+            line = run("cost", "--by", by).partition("\n\n")[2].splitlines()[1]
+            assert amount in line.split(), by
+        lines = run("statement").partition("payer")[2].splitlines()[1:]
+        assert amount in lines[0].split()
+        assert job["on_gpus_s"] + job["waiting_s"] == pytest.approx(job["since_submission_s"])
+        assert job["since_submission_s"] == job["ended_at"] - job["submitted_at"]
+        for name in ("on_gpus_s", "waiting_s", "since_submission_s"):
+            words = f"{name.removesuffix('_s').replace('_', ' ').replace('gpus', 'GPUs')} "
+            assert words + duration(job[name]) in run("show", "1")
+            assert duration(job[name]) in row

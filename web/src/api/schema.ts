@@ -1458,9 +1458,16 @@ export interface components {
             after: components["schemas"]["PlanClass"];
             /**
              * Changed
-             * @description Whether any width, type or share differs.
+             * @description Whether any width, type or share differs from the plan in force.
              */
             changed: boolean;
+            /** @description The class at the unchanged budget, planned as `after` is: the two are compared. */
+            unchanged: components["schemas"]["PlanClass"];
+            /**
+             * Differs
+             * @description Whether any width, type or share differs from that.
+             */
+            differs: boolean;
         };
         /**
          * ClassDocument
@@ -1752,8 +1759,16 @@ export interface components {
              * @description Seconds up to now that the pace is of: since the month's first charge, or of the last day while the month is younger.
              */
             forecast_over_s?: number;
-            /** Forecast Pace Per Hour */
+            /**
+             * Forecast Pace Per Hour
+             * @description The average bill over `forecast_over_s`: USD per hour.
+             */
             forecast_pace_per_hour?: number;
+            /**
+             * Forecast Allowed Per Hour
+             * @description The budget in force over the same seconds, on average; today's where it was not noted down.
+             */
+            forecast_allowed_per_hour?: number;
             /**
              * Forecast Low Usd
              * @description With `forecast_high_usd`: the month ends between the two in 80 % of all cases, as far as one can tell from how much the spend has varied of late; null while there is too little history.
@@ -2073,6 +2088,20 @@ export interface components {
             seconds?: number;
         };
         /**
+         * ExactAmounts
+         * @description USD before they were rounded to whole cents: less than a cent is shown by these.
+         */
+        ExactAmounts: {
+            /** Total */
+            total: number;
+            /** Held */
+            held: number;
+            /** Idle */
+            idle: number;
+            /** Booting */
+            booting: number;
+        };
+        /**
          * FailedWidth
          * @description A width at which runs failed before they got anywhere, while others went well elsewhere.
          */
@@ -2351,6 +2380,26 @@ export interface components {
              */
             cost_usd: number;
             /**
+             * On Gpus S
+             * @description Seconds for which it has held GPUs, up to now: all its runs, starts and rescalings included.
+             */
+            on_gpus_s?: number;
+            /**
+             * Waiting S
+             * @description Seconds since its submission without GPUs: in the queue, paused, or between two tries.
+             */
+            waiting_s?: number;
+            /**
+             * Since Submission S
+             * @description `on_gpus_s` + `waiting_s`: from its submission to its end, or until now.
+             */
+            since_submission_s?: number;
+            /**
+             * Holds Gpus
+             * @description Whether `on_gpus_s` grows now; otherwise `waiting_s` does, until it ends.
+             */
+            holds_gpus?: boolean;
+            /**
              * Owner
              * @description Who submitted it, by the name of the token; empty where none was wanted.
              */
@@ -2476,7 +2525,7 @@ export interface components {
             urgency: number;
             /**
              * Ran S
-             * @description Seconds of its runs, of which `max_time_s` is the most.
+             * @description Equals `on_gpus_s`, of which `max_time_s` is the most.
              */
             ran_s: number;
             /**
@@ -2673,6 +2722,26 @@ export interface components {
              * @description Up to now.
              */
             cost_usd: number;
+            /**
+             * On Gpus S
+             * @description Seconds for which it has held GPUs, up to now: all its runs, starts and rescalings included.
+             */
+            on_gpus_s?: number;
+            /**
+             * Waiting S
+             * @description Seconds since its submission without GPUs: in the queue, paused, or between two tries.
+             */
+            waiting_s?: number;
+            /**
+             * Since Submission S
+             * @description `on_gpus_s` + `waiting_s`: from its submission to its end, or until now.
+             */
+            since_submission_s?: number;
+            /**
+             * Holds Gpus
+             * @description Whether `on_gpus_s` grows now; otherwise `waiting_s` does, until it ends.
+             */
+            holds_gpus?: boolean;
             /**
              * Owner
              * @description Who submitted it, by the name of the token; empty where none was wanted.
@@ -3491,10 +3560,14 @@ export interface components {
              * @description Seconds of average JCT that one more dollar per hour would buy.
              */
             shadow_price_s: number;
-            /** @description The plan in force: what it comes to on the bill, and takes. */
+            /** @description The plan in force: what it comes to on the bill, and takes. It was made earlier, with the budget that was planned with then. */
             before: components["schemas"]["FrontierPoint"];
             /** Before P95 Jct S */
             before_p95_jct_s: number | null;
+            /** @description The unchanged budget, predicted as this one is: at that budget nothing differs. Average bill, and average JCT. */
+            unchanged: components["schemas"]["FrontierPoint"];
+            /** Unchanged P95 Jct S */
+            unchanged_p95_jct_s: number | null;
             /** Classes */
             classes: components["schemas"]["ClassChange"][];
             /**
@@ -3957,6 +4030,7 @@ export interface components {
              * @description Jobs that held GPUs; of a day, 0: nobody counts them.
              */
             jobs: number;
+            exact_usd?: components["schemas"]["ExactAmounts"];
             /**
              * Month
              * @description YYYY-MM.
@@ -3978,9 +4052,19 @@ export interface components {
             complete: boolean;
             /**
              * Budget Usd
-             * @description Budget of the whole month: as it was noted down, and the present one for the rest.
+             * @description Budget from `budget_since` to `budget_until`: as it was noted down, and the present one for the rest.
              */
             budget_usd: number;
+            /**
+             * Budget Since
+             * @description The month's begin, or when the service was first there in it.
+             */
+            budget_since?: number;
+            /**
+             * Budget Until
+             * @description The month's end.
+             */
+            budget_until?: number;
             /**
              * Rule
              * @description How what no job held is shared out.
@@ -4046,6 +4130,7 @@ export interface components {
              * @description Jobs that held GPUs; of a day, 0: nobody counts them.
              */
             jobs: number;
+            exact_usd?: components["schemas"]["ExactAmounts"];
             /**
              * Day
              * @description YYYY-MM-DD.
@@ -4084,6 +4169,7 @@ export interface components {
              * @description Jobs that held GPUs; of a day, 0: nobody counts them.
              */
             jobs: number;
+            exact_usd?: components["schemas"]["ExactAmounts"];
             /** Name */
             name: string | null;
         };
@@ -4119,6 +4205,7 @@ export interface components {
              * @description Jobs that held GPUs; of a day, 0: nobody counts them.
              */
             jobs: number;
+            exact_usd?: components["schemas"]["ExactAmounts"];
             /**
              * Payer
              * @description The innermost part of the budget that pays for the class.
@@ -4166,6 +4253,7 @@ export interface components {
              * @description Jobs that held GPUs; of a day, 0: nobody counts them.
              */
             jobs: number;
+            exact_usd?: components["schemas"]["ExactAmounts"];
             /** Name */
             name: string | null;
             /**
@@ -5293,6 +5381,7 @@ export type EstimateWay = components['schemas']['EstimateWay'];
 export type Event = components['schemas']['Event'];
 export type EventList = components['schemas']['EventList'];
 export type EventPart = components['schemas']['EventPart'];
+export type ExactAmounts = components['schemas']['ExactAmounts'];
 export type FailedWidth = components['schemas']['FailedWidth'];
 export type Foreseen = components['schemas']['Foreseen'];
 export type Frontier = components['schemas']['Frontier'];

@@ -4,17 +4,20 @@ import type { ReactNode } from "react";
 import type { JobState } from "../api/types";
 import { clock } from "../format";
 
+/** `wide`: as wide as the page, also beside others. */
 export function Card({
   title,
   tools,
+  wide = false,
   children,
 }: {
   title?: ReactNode;
   tools?: ReactNode;
+  wide?: boolean;
   children: ReactNode;
 }) {
   return (
-    <section className="card">
+    <section className={wide ? "card wide" : "card"}>
       {(title ?? tools) && (
         <header className="card-head">
           {title && <h2>{title}</h2>}

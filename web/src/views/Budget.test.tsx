@@ -27,6 +27,8 @@ const COST: Cost = {
   idle_usd: 0,
   provisioning_usd: 0,
   forecast_month_usd: 4000,
+  forecast_over_s: 86_400,
+  forecast_pace_per_hour: 11.5,
 };
 
 const CALENDAR: BudgetCalendar = {
@@ -83,12 +85,17 @@ afterEach(() => {
   live.picture = NOTHING;
 });
 
-it("says in its first line whether the budget is kept", () => {
+it("says in its first line whether the budget is kept, of the same bill as its tiles", async () => {
   seen({});
   render(<Budget />);
+  expect((await screen.findAllByRole("status"))[0]?.textContent).toBe("15 % over budget");
   const [first] = screen.getAllByRole("paragraph");
-  expect(first?.textContent).toMatch(/^15 % over budget\. .*\$11\.50\/h on average/);
-  expect(screen.getAllByRole("status")[0]?.textContent).toBe("15 % over budget");
+  expect(first?.textContent).toMatch(/^15 % over budget\. .*The average bill is \$11\.50\/h since/);
+  const tile = (label: string) => screen.getByText(label).parentElement?.textContent;
+  expect(tile("Average bill")).toMatch(/\$11\.50\/h15 % over budgetsince/);
+  expect(tile("Forecast of the month")).toContain("for Nov 1–30, if the bill stays at $11.50/h");
+  expect(tile("Forecast of the month")).not.toContain("%");
+  expect(screen.getByText("Planned with").closest("details")?.open).toBe(false);
 });
 
 it("holds a calendar’s week against what the jobs need, and names the period", async () => {
@@ -107,7 +114,9 @@ it("holds a calendar’s week against what the jobs need, and names the period",
   vi.spyOn(client, "get").mockImplementation((path: string) =>
     path.startsWith("/frontier")
       ? Promise.resolve(FRONTIER as never)
-      : Promise.reject(new ApiError(503, "the service is busy")),
+      : path.startsWith("/cost")
+        ? Promise.resolve({ ...COST, forecast_allowed_per_hour: 11.5 } as never)
+        : Promise.reject(new ApiError(503, "the service is busy")),
   );
   seen({ plan: 3, budget: { ...MONEY, calendar: CALENDAR } });
   render(<Budget />);

@@ -9,7 +9,7 @@ import { linkTo, useAnswer, useNow } from "../state/hooks";
 import { client } from "../state/session";
 import { Days } from "./month/Days";
 import { Group } from "./month/Group";
-import { groupsOf, isMonth, later, monthWords, present } from "./month/model";
+import { amountOf, budgetPeriod, groupsOf, isMonth, later, monthWords, present } from "./month/model";
 import { Saved } from "./month/Saved";
 import { Spent } from "./month/Spent";
 import { Tags } from "./month/Tags";
@@ -62,18 +62,18 @@ function Found({ found, name }: { found: Statement; name: string }) {
       <div className="stats">
         <Stat
           label={found.complete ? "The bill" : "The bill so far"}
-          value={usd(found.total_usd, 2)}
-          note={`the budget of the whole month is ${usd(found.budget_usd, 2)}`}
+          value={amountOf(found, "total")}
+          note={`the budget is ${usd(found.budget_usd)} for ${budgetPeriod(found)}`}
         />
         <Stat
           label="GPUs that jobs held"
-          value={usd(found.held_usd, 2)}
+          value={amountOf(found, "held")}
           note={`${figure(found.gpu_hours)} GPU-hours, ${plural(found.jobs, "job")}`}
         />
-        <Stat label="Idle" value={usd(found.idle_usd, 2)} note={part(found.idle_usd, found)} />
+        <Stat label="Idle" value={amountOf(found, "idle")} note={part(found.idle_usd, found)} />
         <Stat
-          label="Booting and going"
-          value={usd(found.booting_usd, 2)}
+          label="Starting and stopping"
+          value={amountOf(found, "booting")}
           note={part(found.booting_usd, found)}
         />
       </div>

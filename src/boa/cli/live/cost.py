@@ -5,21 +5,28 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+from boa.amounts import NONE, dollars, duration, rate
 from boa.cli import shell
 from boa.cli.console import console, emit_json
-from boa.cli.live.service import connect, dollars, rate
+from boa.cli.live.service import connect
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.parsers import SPANS
 from boa.cli.tables import Table, listing
 from boa.errors import InputError
 from boa.model.groupings import EXPECTED, PLAIN, TAG
-from boa.plots.words import duration, percent
+from boa.plots.words import percent
 
 if TYPE_CHECKING:
     from boa.api.money import Budget, Cost, CostRow, Unused
 
 KIND = f"{TAG}KIND"
+ENOUGH_S = 3600.0
+"""Spending from which on something is made of an average: one node decides a shorter one."""
+NOT_HELD = "idle and booting"
+"""Row of what no job held."""
+UNNAMED = {"team": "no team", "user": "no token", "payer": "not shared"}
+"""Rows of jobs that have none; of tags: untagged."""
 FIGURES = ("jobs", "idle", "booting", "total", "GPU-hours")
 FIRST_TO_GO = ("booting", "idle", "jobs", "GPU-hours")
 """Columns that go first on a terminal too narrow for all."""
@@ -118,12 +125,7 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
     yield "spend now", rate(found["spend_now_per_hour"])
     for one in found.get("unused", []):
         yield "", f"[dim]{rate(one['per_hour'])} of it {unused_words(one)}[/dim]"
-    average = found["average_spend_per_hour"]
-    over = found["until"] - found.get("average_since", found["since"])
-    due = found["allowed_per_hour"] if "calendar" in found else budget
-    share = f"{rate(average)} over {duration(over)}"
-    share += f": {percent(average / due)} of the budget" if due else ""
-    yield "average", share if over >= 1 else "too soon to say"
+    yield "average", average_words(found, since)
     parts = ", ".join(
         f"{name} {dollars(amount)}"
         for name, amount in (
@@ -137,6 +139,22 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
     yield "this month", month_words(found)
 
 
+def average_words(found: "Cost", since: str | None = None) -> str:
+    """The average bill, and what part of the budget of the same time that is. Of the time that was
+    asked for; else of that which the forecast goes by, as on the page."""
+    average, due = found["average_spend_per_hour"], found["allowed_per_hour"]
+    over = found["until"] - found.get("average_since", found["since"])
+    if since is None and "forecast_over_s" in found:
+        over, average = found["forecast_over_s"], found.get("forecast_pace_per_hour", average)
+        due = found.get("forecast_allowed_per_hour", due)
+    if over <= 0:
+        return "nothing spent so far"
+    said = f"{rate(average)} over {duration(over)}"
+    if over < ENOUGH_S:
+        return f"{said}: too soon to compare with the budget"
+    return f"{said}: {percent(average / due)} of the budget" if due else said
+
+
 def month_words(found: "Cost") -> str:
     """The month's forecast, and the pace that it goes by."""
     basis, amount = found.get("forecast_basis"), dollars(found["forecast_month_usd"])
@@ -145,12 +163,13 @@ def month_words(found: "Cost") -> str:
     if basis == "none":
         return "nothing spent so far, so there is no forecast yet"
     pace, over = rate(found["forecast_pace_per_hour"]), duration(found["forecast_over_s"])
-    little = ": little to go on yet" if basis == "short" else ""
+    if basis == "short":
+        return f"too soon to say: {over} of spending so far, and a forecast needs an hour"
     low, high = found.get("forecast_low_usd"), found.get("forecast_high_usd")
     band = ""
     if low is not None and high is not None:
         band = f"; in 80 % of all cases {dollars(low)} to {dollars(high)}"
-    return f"{amount} by its end, at the pace of the last {over} ({pace}){little}{band}"
+    return f"{amount} by its end, at the pace of the last {over} ({pace}){band}"
 
 
 UNUSED = {
@@ -177,6 +196,16 @@ def unused_words(one: "Unused") -> str:
     return f"{said}: worth {rate(worth)} to jobs, for {rate(one['nodes_per_hour'])}"
 
 
+def _named(row: dict[str, Any], by: str, names: tuple[str, ...]) -> list[str]:
+    """A row's names; the first is what the list is by."""
+    first = row.get(names[0])
+    if first is None:
+        first = NOT_HELD
+    elif first == "":
+        first = UNNAMED.get(by, "untagged")
+    return [escape(str(first)), *(escape(str(row.get(name) or NONE)) for name in names[1:])]
+
+
 def rows_table(by: str, rows: "list[CostRow]", width: int) -> Table:
     named = (by, "name", "class") if by == "job" else (by.partition(":")[0],)
     heads = named if named != ("tag",) else (by.removeprefix(TAG),)
@@ -186,7 +215,7 @@ def rows_table(by: str, rows: "list[CostRow]", width: int) -> Table:
         hours = row["gpu_hours"]
         shown.append(
             (
-                *(escape(str(said.get(name) or "–")) for name in named),
+                *_named(said, by, named),
                 dollars(row["jobs_usd"]),
                 dollars(row["idle_usd"]),
                 dollars(row["provisioning_usd"]),

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from boa.amounts import dollars, duration, rate
 from boa.api.answers import Job
 from boa.cli.console import console, note
 from boa.cli.tables import Table
 from boa.model.job import ENDED
 from boa.plots.live import DemoOutcome
-from boa.plots.words import duration, percent
+from boa.plots.words import percent
 
 if TYPE_CHECKING:
     from rich.table import Table as LiveTable
@@ -67,8 +68,8 @@ class Watching:
 
         money = self._story.client.cost()
         table = LiveTable(
-            title=f"budget ${money['budget_per_hour']:g}/h, spending "
-            f"${money['spend_now_per_hour']:.3g}/h, ${money['total_usd']:.2f} so far",
+            title=f"budget {rate(money['budget_per_hour'])}, spending "
+            f"{rate(money['spend_now_per_hour'])}, {dollars(money['total_usd'])} so far",
             title_justify="left",
             box=None,
             pad_edge=False,
@@ -87,7 +88,7 @@ class Watching:
                 width,
                 str(job["epoch"] + 1),
                 str(job["rescalings"]),
-                f"${job['cost_usd']:.2f}",
+                dollars(job["cost_usd"]),
                 style=style,
             )
         return table
@@ -104,8 +105,8 @@ def print_outcome(outcome: DemoOutcome) -> None:
             str(c.jobs),
             duration(c.planned_jct),
             f"{duration(c.jct)} ({_off(c.jct, c.planned_jct)})",
-            f"${c.planned_cost:.2f}",
-            f"${c.cost:.2f} ({_off(c.cost, c.planned_cost)})",
+            dollars(c.planned_cost),
+            f"{dollars(c.cost)} ({_off(c.cost, c.planned_cost)})",
         )
     planned, measured = outcome.mean("planned_jct"), outcome.mean("jct")
     paid, promised = outcome.per_hour("cost"), outcome.per_hour("planned_cost")
@@ -115,9 +116,9 @@ def print_outcome(outcome: DemoOutcome) -> None:
     out.print(
         f"\naverage JCT   {duration(measured)}, planned {duration(planned)} "
         f"({_off(measured, planned)})\n"
-        f"spend on jobs ${paid:.2f}/h, planned ${promised:.2f}/h ({_off(paid, promised)})\n"
-        f"the bill      ${cost['total_usd']:.2f}: jobs ${cost['jobs_usd']:.2f}, idle "
-        f"${cost['idle_usd']:.2f}, booting ${cost['provisioning_usd']:.2f}\n"
+        f"spend on jobs {rate(paid)}, planned {rate(promised)} ({_off(paid, promised)})\n"
+        f"the bill      {dollars(cost['total_usd'])}: jobs {dollars(cost['jobs_usd'])}, idle "
+        f"{dollars(cost['idle_usd'])}, booting {dollars(cost['provisioning_usd'])}\n"
         f"real training {outcome.real['state']}, loss {_loss(outcome)}, "
         f"{outcome.real['attempts']} starts"
     )

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from boa.amounts import dollars, duration
 from boa.cli.console import console, emit_json, note
-from boa.cli.live.service import connect, dollars, span
+from boa.cli.live.service import connect
 from boa.cli.markup import escape
 from boa.cli.tables import Table, listing
 from boa.model.job_spec import JobSpec
 from boa.model.priorities import Priority
-from boa.plots.words import unit_for
 
 if TYPE_CHECKING:
     from boa.api.estimates import (
@@ -28,7 +28,7 @@ def show_estimate(spec: JobSpec, *, probe: bool, json: bool) -> None:
             offer = found["probe"]
             note(
                 f"probing {found['class']} on {offer['width']}×{offer['gpu_type']}, for up to "
-                f"{span(offer['seconds'])} and {dollars(offer['cost_usd'])}"
+                f"{duration(offer['seconds'])} and {dollars(offer['cost_usd'])}"
             )
             found = client.probe(spec)
     if json:
@@ -59,11 +59,11 @@ def priority_table(found: "Sequence[PriorityCost]", width: int) -> Table:
     rows = [
         (
             one["priority"],
-            "when GPUs are empty" if one["jct_s"] is None else lasting(one["jct_s"]),
+            "when GPUs are empty" if one["jct_s"] is None else duration(one["jct_s"]),
             dollars(one["cost_usd"]),
-            lasting(one["others_s"]) if one["others_s"] else "nothing",
+            duration(one["others_s"]) if one["others_s"] else "nothing",
             f"{dollars(one['class_usd_per_hour'])}/h",
-            lasting(one["class_others_s"]) if one["class_others_s"] else "nothing",
+            duration(one["class_others_s"]) if one["class_others_s"] else "nothing",
         )
         for one in found
     ]
@@ -78,7 +78,7 @@ def lines(found: "JobEstimate", asked: Priority = "normal") -> list[str]:
         return [
             f"nobody knows how long a job of {name} takes: none has ended or told of itself",
             f"boa submit --probe runs it on {offer['width']}×{escape(offer['gpu_type'])} for up to "
-            f"{span(offer['seconds'])} ({dollars(offer['cost_usd'])} at most), and then knows",
+            f"{duration(offer['seconds'])} ({dollars(offer['cost_usd'])} at most), and then knows",
             *_before(found),
         ]
     time_s, cost = found["time_s"], found["cost_usd"]
@@ -87,7 +87,7 @@ def lines(found: "JobEstimate", asked: Priority = "normal") -> list[str]:
     time_said, cost_said = _as_asked(found, asked)
     waits = [_EMPTY] if asked == "background" else _before(found)
     return [
-        f"time  {time_said}{lasting(time_s)}{_between(found['time_range'], lasting)}",
+        f"time  {time_said}{duration(time_s)}{_between(found['time_range'], duration)}",
         *_jct(found, asked),
         f"cost  {cost_said}{dollars(cost)}{_between(found['cost_range'], dollars)}",
         f"from  {_basis(found)}",
@@ -100,7 +100,7 @@ def _jct(found: "JobEstimate", asked: Priority) -> list[str]:
     jct_s = found.get("jct_s")  # an older service has none
     if jct_s is None or asked != "normal" or found["put_off"] is not None:
         return []
-    return [f"end   {lasting(jct_s)} after submission{_between(found['jct_range'], lasting)}"]
+    return [f"end   {duration(jct_s)} after submission{_between(found['jct_range'], duration)}"]
 
 
 _EMPTY = "wait  until GPUs are paid for and empty, whenever that is; it makes room for who pays"
@@ -114,14 +114,7 @@ def _as_asked(found: "JobEstimate", asked: Priority) -> tuple[str, str]:
     one = next((one for one in found.get("priorities", ()) if one["priority"] == asked), None)
     if asked == "normal" or one is None or one["jct_s"] is None:
         return "", ""
-    return f"{lasting(one['jct_s'])}; {normal}", f"{dollars(one['cost_usd'])}; {normal}"
-
-
-def lasting(seconds: float) -> str:
-    """Seconds in a unit that leaves two digits or three: 42 s, 2.5 h."""
-    length, sign = unit_for(seconds)
-    value = seconds / length
-    return f"{round(value, 1 if value < 10 else 0):g} {sign}"
+    return f"{duration(one['jct_s'])}; {normal}", f"{dollars(one['cost_usd'])}; {normal}"
 
 
 def _between(found: "EstimateRange | None", worded: Callable[[float], str]) -> str:
@@ -157,7 +150,7 @@ def _before(found: "JobEstimate") -> list[str]:
     if queue["wait_s"] <= 0:
         return [f"wait  {ahead}; it would start at once"]
     node = ", for a new node" if queue["boot_s"] else ""
-    return [f"wait  {ahead}; it would start in about {span(queue['wait_s'])}{node}"]
+    return [f"wait  {ahead}; it would start in about {duration(queue['wait_s'])}{node}"]
 
 
 def _rows(way: "EstimateWay", several: bool) -> list[tuple[str, str, str, str]]:
@@ -166,7 +159,7 @@ def _rows(way: "EstimateWay", several: bool) -> list[tuple[str, str, str, str]]:
         (
             f"{_epochs(stage)}{who}",
             f"{stage['width']}×{escape(stage['gpu_type'])}",
-            lasting(stage["time_s"]),
+            duration(stage["time_s"]),
             dollars(stage["cost_usd"]),
         )
         for stage in way["stages"]

@@ -1,7 +1,8 @@
 """`boa nodes`: what is rented, and who uses it."""
 
+from boa.amounts import rate
 from boa.cli.console import console, emit_json
-from boa.cli.live.service import ago, connect, rate
+from boa.cli.live.service import ago, connect
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.tables import listing

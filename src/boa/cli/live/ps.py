@@ -5,9 +5,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+from boa.amounts import NONE, dollars, duration
 from boa.cli import shell
 from boa.cli.console import console, emit_json
-from boa.cli.live.service import ago, coloured, connect, dollars, gpus, passed, ran, took
+from boa.cli.live.service import ago, coloured, connect, gpus, times
 from boa.cli.live.sweep import in_one_line
 from boa.cli.markup import escape
 from boa.cli.options import Json
@@ -36,17 +37,22 @@ CONTRACT = (
     "restarts",
     "exit_code",
     "cost_usd",
+    "on_gpus_s",
+    "waiting_s",
+    "since_submission_s",
 )
 """Keys of a job in the JSON, in this order."""
+TIMES = ("on GPUs", "waiting", "since submission")
 COLUMNS = (
     *("job", "name", "class", "owner", "priority", "state", "GPUs", "epoch", "submitted"),
-    *("ran", "took", "rescalings", "restarts", "cost"),
+    *(*TIMES, "rescalings", "restarts", "cost"),
 )
-"""`owner`: if there are several; `priority`: if any is not normal; `ran`: since its first start;
-`took`: from its submission to its end, if any has ended."""
-NUMBERS = ("epoch", "ran", "took", "rescalings", "restarts", "cost")
+"""`owner`: if there are several; `priority`: if any is not normal; `submitted`: if any has ended,
+as `since submission` is the time to the end then."""
+NUMBERS = ("epoch", *TIMES, "rescalings", "restarts", "cost")
 FIRST_TO_GO = (
-    *("restarts", "rescalings", "epoch", "submitted", "ran", "took", "owner", "priority", "GPUs"),
+    *("restarts", "rescalings", "epoch", "submitted", "waiting", "on GPUs", "since submission"),
+    *("owner", "priority", "GPUs"),
 )
 """Columns that go first on a terminal too narrow for all."""
 MOST_ASKED = 20
@@ -102,7 +108,7 @@ def ps(
 def contract(job: "Job") -> dict[str, Any]:
     said: dict[str, Any] = {**job}
     said.setdefault("priority", "normal")
-    return {key: said[key] for key in CONTRACT}
+    return {key: said.get(key) for key in CONTRACT}
 
 
 def _print(client: "Client", found: "JobList", all: bool, *, whole: bool = True) -> None:
@@ -140,8 +146,7 @@ def job_table(found: "JobList", width: int) -> Table:
                 escape(gpus(job)),
                 str(job["epoch"] + 1),
                 ago(found["now"], job["submitted_at"]),
-                passed(ran(job, found["now"])),
-                passed(took(job)),
+                *(duration(of[name]) if name in (of := times(job)) else NONE for name in TIMES),
                 str(job["rescalings"]),
                 str(job["restarts"]),
                 dollars(job["cost_usd"]),
@@ -149,7 +154,7 @@ def job_table(found: "JobList", width: int) -> Table:
         )
     unused = []
     if all(job["ended_at"] is None for job in found["jobs"]):
-        unused.append("took")
+        unused.append("submitted")
     if len({job["owner"] for job in found["jobs"]}) < 2:
         unused.append("owner")
     if all(_priority(job) == "normal" for job in found["jobs"]):

@@ -8,6 +8,7 @@ from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from boa.amounts import duration
 from boa.cli import options, parsers, shell
 from boa.cli.console import emit_json, note, working, write_file
 from boa.cli.live.replay_excerpt import Calibration, Excerpt, replayed_world
@@ -15,7 +16,6 @@ from boa.cli.live.service import connect
 from boa.cli.options import Json
 from boa.cli.simulate.shared_options import TracePath
 from boa.errors import FileError, InputError, UsageError
-from boa.plots.words import duration
 from boa.units import GpuName, Seconds
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from boa.amounts import rate
 from boa.cli import options, parsers, shell
 from boa.cli.console import emit_json, note
 from boa.cli.options import Json
@@ -200,7 +201,7 @@ def _close_to_jobs() -> None:
 
 def _tell_ready(settings: "ServiceConfig", json: bool, ready: "Ready") -> None:
     note(
-        f"boa: serving on {ready.url}, budget ${ready.budget:g}/h, engine {settings.engine}, "
+        f"boa: serving on {ready.url}, budget {rate(ready.budget)}, engine {settings.engine}, "
         f"cloud {settings.cloud}"
     )
     if ready.token is not None and sys.stderr.isatty() and not json:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from boa.amounts import duration
 from boa.cli import shell
 from boa.cli.console import note
-from boa.plots.words import Money, unit_for
-from boa.units import Usd, UsdPerHour
+from boa.plots.words import Money
 
 if TYPE_CHECKING:
     from boa.api.answers import Job, LivePlan
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from boa.model.workload import Workload
     from boa.solver.solution import Solution
 
-CENT: Usd = 0.01
-LEAST_RATE: UsdPerHour = 0.001
 COLOURS = {
     "waiting": "yellow",
     "preempted": "magenta",
@@ -56,28 +54,14 @@ def where_to_look(what: str, *places: str | None) -> None:
     note(f"{what}: {', '.join(place for place in places if place)}")
 
 
-def span(seconds: float) -> str:
-    """In whole units: 42 s, 5 min, 3 h, 12 d."""
-    if seconds < 1:
-        return "<1 s"
-    length, sign = unit_for(seconds)
-    return f"{seconds / length:.0f} {sign}"
-
-
-def passed(seconds: float | None) -> str:
-    return "–" if seconds is None else span(seconds)
-
-
-def ran(job: "Job", now: float) -> float | None:
-    """Seconds since its first start, up to its end; None before it."""
-    if job["started_at"] is None:
-        return None
-    return (now if job["ended_at"] is None else job["ended_at"]) - job["started_at"]
-
-
-def took(job: "Job") -> float | None:
-    """Seconds from its submission to its end, its JCT; None before it."""
-    return None if job["ended_at"] is None else job["ended_at"] - job["submitted_at"]
+def times(job: "Job") -> dict[str, float]:
+    """Its three figures by name; none of a service that does not say."""
+    said = {
+        "on GPUs": job.get("on_gpus_s"),
+        "waiting": job.get("waiting_s"),
+        "since submission": job.get("since_submission_s"),
+    }
+    return {name: seconds for name, seconds in said.items() if seconds is not None}
 
 
 def ago(now: float, then: float | None) -> str:
@@ -87,7 +71,7 @@ def ago(now: float, then: float | None) -> str:
     passed = now - then
     if abs(passed) < 1:
         return "just now"
-    return f"{span(passed)} ago" if passed > 0 else f"in {span(-passed)}"
+    return f"{duration(passed)} ago" if passed > 0 else f"in {duration(-passed)}"
 
 
 def coloured(state: str) -> str:
@@ -99,22 +83,8 @@ def gpus(held: Mapping[str, Any] | None) -> str:
     return f"{held['width']}×{held['gpu_type']}" if held and held["width"] else "–"
 
 
-class Dollars(Money):
-    """As a service counts: its budget is in dollars, whatever its GPUs cost. No exponents."""
-
-    __slots__ = ()
-
-    def rate(self, spend: UsdPerHour) -> str:
-        if 0 < abs(spend) < LEAST_RATE:
-            return f"<${LEAST_RATE}/h"
-        return f"${spend:,.2f}/h" if spend == 0 or abs(spend) >= 0.1 else f"${spend:#.2g}/h"
-
-    def job(self, cost: Usd) -> str:
-        return f"<${CENT}" if 0 < abs(cost) < CENT else f"${cost:,.2f}"
-
-
-DOLLARS = Dollars(counts_gpus=False)
-rate, dollars = DOLLARS.rate, DOLLARS.job
+DOLLARS = Money(counts_gpus=False)
+"""Words of a service: its budget is in dollars, whatever its GPUs cost."""
 
 
 def rebuilt(live: "LivePlan") -> "tuple[Workload, Solution]":

@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
+from boa.amounts import dollars, duration
 from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
-from boa.cli.live.service import ago, coloured, connect, dollars, gpus, ran, span, took
+from boa.cli.live.service import ago, coloured, connect, gpus, times
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.tables import table
 from boa.errors import InputError, Refused, UsageError, shown
 from boa.formats.job import SHELL
 from boa.model.records import RESCALE_PARTS
-from boa.plots.words import moment, significant
+from boa.plots.words import significant
 
 if TYPE_CHECKING:
     from boa.api.answers import Event, JobDetails
@@ -161,12 +162,11 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
         yield "training", training
     if others := ", ".join(_others(job.get("metrics", {}))):
         yield "metrics", others
-    times = [("submitted", job["submitted_at"]), ("started", job["started_at"])]
-    times += [("ended", job["ended_at"]), ("next try", job["retry_at"])]
-    said = [f"{name} {ago(now, at)}" for name, at in times if at is not None]
-    lasted = [("ran", ran(job, now)), ("took", took(job))]
-    said += [f"{name} {span(seconds)}" for name, seconds in lasted if seconds is not None]
-    yield "times", ", ".join(said)
+    moments = [("submitted", job["submitted_at"]), ("started", job["started_at"])]
+    moments += [("ended", job["ended_at"]), ("next try", job["retry_at"])]
+    yield "when", ", ".join(f"{name} {ago(now, at)}" for name, at in moments if at is not None)
+    if said := ", ".join(f"{name} {duration(seconds)}" for name, seconds in times(job).items()):
+        yield "times", said
     yield (
         "starts",
         f"{job['attempts']}: {_times(job['rescalings'], 'rescaling')}, "
@@ -193,11 +193,11 @@ def _terms(job: "JobDetails", now: float) -> Iterator[str]:
     if "max_cost" in spec:
         yield f"at most {dollars(spec['max_cost'])}"
     if "max_time_s" in spec:
-        yield f"at most {span(spec['max_time_s'])} ({span(job['ran_s'])} so far)"
+        yield f"at most {duration(spec['max_time_s'])} on GPUs ({duration(job['ran_s'])} so far)"
     if job["deadline"] is not None and job["ended_at"] is None:
         yield f"deadline {ago(now, job['deadline'])}"
     if "may_wait_s" in spec and job["started_at"] is None:
-        yield f"may wait {span(spec['may_wait_s'])} for other hours"
+        yield f"may wait {duration(spec['may_wait_s'])} for other hours"
     if job["urgency"] != 1.0 and job["ended_at"] is None:
         yield f"counts {job['urgency']:.3g} times as much as its class"
     if "key" in spec:
@@ -235,8 +235,8 @@ def _last_start(parts_s: Mapping[str, float]) -> str:
     if "total" not in parts_s:
         return ""
     told = [part for part in PARTS if part in parts_s]
-    parts = [f"{part.replace('_', ' ')} {moment(parts_s[part])}" for part in told]
-    said = f"took {moment(parts_s['total'])} until it trained"
+    parts = [f"{part.replace('_', ' ')} {duration(parts_s[part])}" for part in told]
+    said = f"took {duration(parts_s['total'])} until it trained"
     return f"{said}: {', '.join(parts)}" if parts else said
 
 
@@ -281,5 +281,5 @@ def _to_its_end(job: "JobDetails") -> str:
     left_s, left_usd = job["left_s"], job["left_usd"]
     rest = ""
     if left_s is not None and left_usd is not None:
-        rest = f", {span(left_s)} and {dollars(left_usd)} left"
+        rest = f", {duration(left_s)} and {dollars(left_usd)} left"
     return f"; {100 * done:.0f} % done{rest}"

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
+from boa.amounts import days, dollars
 from boa.cli import shell
 from boa.cli.console import console, emit_json, note
-from boa.cli.live.service import connect, dollars
+from boa.cli.live.service import connect
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.tables import Table, listing
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from boa.client import Client
 
 KINDS = ("csv", "json", "html")
+FEW_CENTS = 0.0995
+"""USD below which two significant digits are less than a cent."""
 FIGURES = ("jobs", "GPU-hours", "held", "idle", "booting", "total")
 FIRST_TO_GO = ("booting", "idle", "GPU-hours", "jobs", "held")
 Month = Annotated[
@@ -56,7 +59,8 @@ def statement(
 
     What no job held (idle GPUs, nodes that boot or go) is shared out in
     proportion to what was held in the same month, and shown apart. Lines add up
-    to the bill to the cent. A page (-o FILE.html) is made to be printed.
+    to the bill to the cent; less than ten cents are shown with two digits.
+    A page (-o FILE.html) is made to be printed.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa statement
@@ -132,25 +136,36 @@ def _headline(found: "Statement") -> list[tuple[str, str]]:
     month = datetime.fromtimestamp(found["since"], UTC)
     until = datetime.fromtimestamp(found["until"], UTC)
     how = "complete" if found["complete"] else f"in progress, up to {until:%Y-%m-%d %H:%M} UTC"
-    bill, budget = found["total_usd"], found["budget_usd"]
-    parts = (("jobs", "held_usd"), ("idle", "idle_usd"), ("booting", "booting_usd"))
-    apart = ", ".join(f"{name} {dollars(found[key])}" for name, key in parts)  # type: ignore[literal-required]
+    parts = (("jobs", "held"), ("idle", "idle"), ("booting", "booting"))
+    apart = ", ".join(f"{name} {_usd(found, key)}" for name, key in parts)
     return [
         ("month", f"{month:%B %Y} ({found['days_in_month']} days): {how}"),
-        ("bill", f"[bold green]{dollars(bill)}[/bold green]: {apart}"),
-        ("budget", _budget_words(bill, budget)),
+        ("bill", f"[bold green]{_usd(found, 'total')}[/bold green]: {apart}"),
+        ("budget", _budget_words(found)),
     ]
 
 
-def _budget_words(bill: float, budget: float) -> str:
+def _budget_words(found: "Statement") -> str:
+    budget = found["budget_usd"]
     if not budget:
         return "none: there was no service in that month"
-    return f"{dollars(budget)} for the whole month; {percent(bill / budget)} is spent"
+    since = found.get("budget_since", found["since"])
+    until = found.get("budget_until", found["until"])
+    late = since > found["since"]  # the service began in the middle of the month
+    period = days(since, until) if late else "the whole month"
+    return f"{dollars(budget)} for {period}; {percent(found['total_usd'] / budget)} is spent"
+
+
+def _usd(of: "StatementAmounts", name: str) -> str:
+    """Cents that add up; below ten of them, what they were rounded from."""
+    said: dict[str, Any] = {**of}
+    exact = said.get("exact_usd", {}).get(name, 0.0)  # an older service has none
+    return dollars(exact if 0 < exact < FEW_CENTS else said[f"{name}_usd"])
 
 
 def _cells(of: "StatementAmounts") -> tuple[str, ...]:
-    money = (of["held_usd"], of["idle_usd"], of["booting_usd"], of["total_usd"])
-    return (f"{of['jobs']:,}", f"{of['gpu_hours']:,.1f}", *map(dollars, money))
+    money = (_usd(of, name) for name in ("held", "idle", "booting", "total"))
+    return (f"{of['jobs']:,}", f"{of['gpu_hours']:,.1f}", *money)
 
 
 def _table(names: tuple[str, ...], rows: list[tuple[str, ...]], width: int) -> Table:

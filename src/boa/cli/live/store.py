@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from boa.amounts import duration
 from boa.cli import shell
 from boa.cli.console import console, emit_json, note
-from boa.cli.live.service import span
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.tables import listing
@@ -165,7 +165,11 @@ def _list(found: "list[Snapshot]", json: bool) -> None:
         return
     now = time.time()
     rows = [
-        (escape(one.path.name), f"{span(max(now - one.at, 0.0))} ago", f"{one.bytes / 1e6:.1f} MB")
+        (
+            escape(one.path.name),
+            f"{duration(max(now - one.at, 0.0))} ago",
+            f"{one.bytes / 1e6:.1f} MB",
+        )
         for one in found
     ]
     out.print(listing(("snapshot", "taken", "size"), rows, out.width, right=("size",)))

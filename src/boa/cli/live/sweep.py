@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from boa.amounts import dollars
 from boa.cli import shell
 from boa.cli.console import console, emit_json
-from boa.cli.live.service import ago, coloured, connect, dollars
+from boa.cli.live.service import ago, coloured, connect
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.tables import Table, listing
@@ -182,4 +183,7 @@ def _row(sweep: "SweepRow", jobs: "Sequence[JobRow]") -> dict[str, Any]:
         "rescalings": sum(job["rescalings"] for job in jobs),
         "restarts": sum(job["restarts"] for job in jobs),
         "cost_usd": sweep["cost_usd"],
+        "on_gpus_s": sum(job.get("on_gpus_s", 0.0) for job in jobs),
+        "waiting_s": sum(job.get("waiting_s", 0.0) for job in jobs),
+        "since_submission_s": max(job.get("since_submission_s", 0.0) for job in jobs),
     }

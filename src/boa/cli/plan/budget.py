@@ -3,16 +3,16 @@
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
+from boa.amounts import dollars, duration, rate
 from boa.cli import options, parsers, shell
 from boa.cli.console import console, emit_json, note, working
-from boa.cli.live.cost import billed_words, limits_set
-from boa.cli.live.service import connect, dollars, rate
+from boa.cli.live.cost import average_words, billed_words, limits_set
+from boa.cli.live.service import connect
 from boa.cli.markup import escape
 from boa.cli.options import Json, WorkloadPath
 from boa.cli.plan.planning_rules import PlanningRules
 from boa.cli.tables import Table
 from boa.errors import InputError
-from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
     from boa.api.money import Budget, BudgetPart, BudgetStretch
@@ -137,7 +137,8 @@ def set_budget(
         raise InputError("USD", None, "USD per hour, --max-spend or both", "missing")
     with connect() as client:
         found = client.set_budget(budget, max_spend)
-    _show(found, json)
+        average = "" if json else average_words(client.cost())
+    _show(found, json, average)
     for warning in found.get("warnings", []):
         note(f"warning: {warning}.")
 
@@ -155,12 +156,13 @@ def show_budget(json: Json = False) -> None:
     """
     with connect() as client:
         found = client.budget()
-    _show(found, json)
+        average = "" if json else average_words(client.cost())
+    _show(found, json, average)
     if not json:
         if (calendar := found.get("calendar")) is not None:
             console().print(escape(calendar["words"]))
-            for name, average in calendar["average_per_hour"].items():
-                console().print(f"  in {escape(name)} {rate(average)} on average")
+            for name, spent in calendar["average_per_hour"].items():
+                console().print(f"  in {escape(name)} {rate(spent)} on average")
         if parts := found.get("parts"):
             console().print()
             console().print(parts_table(parts))
@@ -208,22 +210,18 @@ def lent_words(lent: float) -> str:
     return f"owes {dollars(-lent)}" if lent < 0 else dollars(lent)
 
 
-def _show(found: "Budget", json: bool) -> None:
+def _show(found: "Budget", json: bool, average: str) -> None:
     if json:
         emit_json(found)
         return
-    out, average = console(), found["average_spend_per_hour"]
+    out = console()
     cap = found["max_spend_per_hour"]
     limit = "" if cap is None else f", never more than {rate(cap)}"
     out.print(
         f"[bold]budget[/bold]   [bold green]{rate(found['budget_per_hour'])}[/bold green]"
         f"{billed_words(found)}{limit}"
     )
-    over = found["now"] - found["since"]
     calendar = found.get("calendar")
-    due = found["budget_per_hour"] if calendar is None else calendar["allowed_per_hour"]
-    share = f": {percent(average / due)} of it" if due else ""
-    said = f"{rate(average)} over {duration(over)}{share}"
     if calendar is not None:
         out.print(
             f"[bold]week[/bold]     {rate(calendar['week_budget_per_hour'])} on average, which is "
@@ -231,7 +229,7 @@ def _show(found: "Budget", json: bool) -> None:
         )
     if "stretch" in found:
         out.print(f"[bold]left[/bold]     {stretch_words(found['stretch'])}")
-    out.print(f"[bold]average[/bold]  {said if over >= 1 else 'too soon to say'}")
+    out.print(f"[bold]average[/bold]  {average}")
     out.print(f"[bold]now[/bold]      {rate(found['spend_now_per_hour'])}")
     out.print(f"[bold]planned[/bold]  with {rate(found['effective_budget_per_hour'])}")
 

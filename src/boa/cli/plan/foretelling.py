@@ -84,6 +84,6 @@ def bill_words(found: "Foretold", money: "Money") -> str:
 
 
 def jct_words(found: "Foretold") -> str:
-    from boa.plots.words import duration
+    from boa.amounts import duration
 
     return f"{duration(found.jct.mean)} ± {duration(found.jct.error)}"

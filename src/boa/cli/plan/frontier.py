@@ -171,8 +171,9 @@ def print_frontier(
     chosen: "FrontierPoint | None",
     foretold: "Mapping[UsdPerHour, Foretold]",
 ) -> None:
+    from boa.amounts import duration
     from boa.cli.tables import Table
-    from boa.plots.words import Money, duration
+    from boa.plots.words import Money
 
     money, out = Money.of(workload), console()
     slowest = duration(float(found.average_jcts[0]))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from boa.amounts import dollars
 from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json
@@ -214,4 +215,4 @@ def _show(rows: "Sequence[CloudOffer]", spot: bool) -> None:
 
 
 def _dollars(price: float | None) -> str:
-    return "–" if price is None else f"{price:,.4f}" if price < 0.1 else f"{price:,.2f}"
+    return "–" if price is None else dollars(price).replace("$", "")

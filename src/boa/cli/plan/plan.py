@@ -4,9 +4,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from boa.amounts import rate
 from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, emit_json, note, note_written, working, write_file
-from boa.cli.live.service import DOLLARS, connect, rate, rebuilt
+from boa.cli.live.service import DOLLARS, connect, rebuilt
 from boa.cli.options import Json
 from boa.cli.plan.foretelling import NodeTimes
 from boa.cli.plan.planning_rules import PlanningRules

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boa.amounts import duration
 from boa.cli.console import console
 from boa.cli.markup import escape
 from boa.cli.plan.foretelling import bill_words, jct_words
 from boa.cli.tables import Table
 from boa.model.plan import ClassPlan
 from boa.model.workload import JobClass, Workload
-from boa.plots.words import Money, duration, percent, routed_runs, runs, significant
+from boa.plots.words import Money, percent, routed_runs, runs, significant
 from boa.solver.objective import ClassOutcome
 from boa.solver.shared import BudgetOutcome
 from boa.solver.solution import Frugal, Solution
@@ -99,7 +100,7 @@ def headline(
     if useful and not scarce:  # else the price is one of money that is not there
         saving = money.saving(solution.shadow_price, solution.objective)
         yield "shadow price", f"{saving} per job"
-    yield "solved in", f"{solved_in(solution.solve_time)} ({solution.solver})"
+    yield "solved in", f"{duration(solution.solve_time)} ({solution.solver})"
 
 
 def _budget(solution: Solution, money: Money, service: FollowingService | None) -> str:
@@ -128,10 +129,6 @@ def spelled(seconds: float) -> str:
     """A duration in its best unit, and in seconds where that is another one."""
     best = duration(seconds)
     return best if best.endswith(" s") else f"{best} ({seconds:,.0f} s)"
-
-
-def solved_in(seconds: float) -> str:
-    return f"{1000 * seconds:.1f} ms" if seconds < 1 else duration(seconds)
 
 
 def proof(solution: Solution) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from boa.amounts import dollars, duration
 from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json, Profiles, WorkloadPath
@@ -240,11 +241,11 @@ def _widths(workload: "Workload", job_class: "JobClass") -> dict[GpuName, list[i
 def _print(workload: "Workload", document: Mapping[str, Any]) -> None:
     from boa.cli.markup import escape
     from boa.cli.tables import Table
-    from boa.plots.words import Money, duration, percent, significant
+    from boa.plots.words import Money, percent, significant
 
     out, money = console(), Money.of(workload)
     for gpu in workload.gpu_types.values():
-        price = "" if money.counts_gpus else f"  ${gpu.price:g} per GPU-hour"
+        price = "" if money.counts_gpus else f"  {dollars(gpu.price)} per GPU-hour"
         out.print(f"[bold]{escape(gpu.name):<14}[/bold]{price}  {gpu.gpus_per_node} per node")
     out.print()
     table = Table()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def physics_line(asked: "Asked", world: "World", policy: str | None = None) -> str:
     """`policy`: the one whose habits are told too."""
-    from boa.plots.words import duration
+    from boa.amounts import duration
 
     on = [] if policy is None else _habits(asked, policy)
     if asked.noise:
@@ -40,7 +40,7 @@ def physics_line(asked: "Asked", world: "World", policy: str | None = None) -> s
 
 
 def _limits(asked: "Asked") -> list[str]:
-    from boa.plots.words import duration
+    from boa.amounts import duration
 
     nodes = ", ".join(f"{count}×{gpu}" for gpu, count in asked.max_nodes.items())
     said = {
@@ -53,7 +53,7 @@ def _limits(asked: "Asked") -> list[str]:
 
 
 def _habits(asked: "Asked", policy: str) -> list[str]:
-    from boa.plots.words import duration
+    from boa.amounts import duration
 
     settings = asked.settings(policy, None)
     every = settings.interval_s

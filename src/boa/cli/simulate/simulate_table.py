@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from boa.amounts import dollars, duration
 from boa.cli.console import console
 from boa.cli.markup import escape
-from boa.cli.plan.plan_table import solved_in, spelled
+from boa.cli.plan.plan_table import spelled
 from boa.cli.tables import Table
 from boa.model.workload import Billing
-from boa.plots.words import Money, duration, percent, significant
+from boa.plots.words import Money, percent, significant
 from boa.sim.comparison import counts_gpus, money_key
 from boa.sim.sweep import document_of
 
@@ -49,7 +50,7 @@ def print_report(
         out.print(f"[bold]{name:<13}[/bold] {said}")
     for n, line in enumerate(wrap(physics, out.width - 15)):
         out.print(f"[bold]{'' if n else 'physics':<13}[/bold] {escape(line)}")
-    out.print(f"[bold]{'simulated in':<13}[/bold] {solved_in(document['wall_s'])}")
+    out.print(f"[bold]{'simulated in':<13}[/bold] {duration(document['wall_s'])}")
     out.print()
     out.print(_classes(document["classes"], document["completed"]))
     hidden = len(document["classes"]) - MOST_CLASSES
@@ -91,7 +92,7 @@ def figures(got: Mapping[str, Any], world: "World", knobs: "Knobs") -> Iterator[
 
 
 def _price(price: float, money: Money) -> str:
-    return "" if money.counts_gpus else f", ${price:g} per GPU-hour"
+    return "" if money.counts_gpus else f", {dollars(price)} per GPU-hour"
 
 
 def _why_off(physics: Mapping[str, Any]) -> str:

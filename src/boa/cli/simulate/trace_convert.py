@@ -5,13 +5,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+from boa.amounts import duration
 from boa.cli import shell
 from boa.cli.console import check_writable, emit_json, note, working
 from boa.cli.options import Json, Profiles
 from boa.cli.simulate.shared_options import TracePath
 from boa.cli.simulate.trace_reading import ReadingOptions, note_drawn
 from boa.errors import InputError
-from boa.plots.words import duration
 
 
 def _trace_file(text: Any) -> Path:

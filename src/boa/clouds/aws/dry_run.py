@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from boa.amounts import dollars, rate
 from boa.clouds.aws import shapes
 from boa.clouds.aws.cloud import AwsCloud
 from boa.units import GpuName
@@ -37,13 +38,13 @@ def _prices(cloud: AwsCloud) -> Iterator[Step]:
         machine = cloud.settings.machines[name]
         how = "spot" if machine.spot else "on demand"
         kinds = " or ".join(machine.instance_types)
-        text = f"{name}: ${gpu.price:.4g} per GPU and hour ({cloud.prices.sources[name]})"
+        text = f"{name}: {dollars(gpu.price)} per GPU and hour ({cloud.prices.sources[name]})"
         yield Step("price", text)
         yield Step("rent", f"{name}: {kinds}, {gpu.gpus_per_node} GPUs a node, {how}")
 
 
 def _limits(cloud: AwsCloud) -> Iterator[Step]:
-    spend = "none" if cloud.max_spend is None else f"${cloud.max_spend:g} per hour"
+    spend = "none" if cloud.max_spend is None else rate(cloud.max_spend)
     yield Step("limit", f"spend at any moment: {spend}")
     for name in cloud.offers():
         yield Step("limit", f"{name}: {cloud.max_nodes.get(name, 'any number of')} nodes")

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from boa import kubelink
+from boa.amounts import dollars, rate
 from boa.api.hosts import is_loopback
 from boa.clouds.kubernetes import claims, placeholders
 from boa.clouds.kubernetes.lease import Holder, hindrance
@@ -129,10 +130,10 @@ def _named(part: Any, field: str = "") -> Iterator[str]:
 
 def _money(plan: Plan) -> Iterator[Step]:
     for name, gpu in plan.gpu_types.items():
-        cost = f"${gpu.price:.4g} per GPU and hour, {gpu.gpus_per_node} GPUs a node"
+        cost = f"{dollars(gpu.price)} per GPU and hour, {gpu.gpus_per_node} GPUs a node"
         yield Step("price", f"{name}: {cost}")
         yield Step("limit", f"{name}: {plan.max_nodes.get(name, 'any number of')} nodes")
-    spend = "none" if plan.max_spend is None else f"${plan.max_spend:g} per hour"
+    spend = "none" if plan.max_spend is None else rate(plan.max_spend)
     yield Step("limit", f"spend at any moment: {spend}")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
+from boa.amounts import rate
 from boa.model.cluster import Allocation, JobId, Share
 from boa.model.events import Shortage
 from boa.model.job import JobRecord
@@ -44,8 +45,8 @@ class Allowance(NamedTuple):
         """Alike as long as it is so, whatever others hold."""
         if self.cap.used_up:
             return self.cap.used_up
-        less = "no more" if self.most else f"less than the ${self.least:.4g}/h that it needs"
-        return f"{self.cap.name}'s cap of ${self.cap.most:g}/h leaves {less}"
+        less = "no more" if self.most else f"less than the {rate(self.least)} that it needs"
+        return f"{self.cap.name}'s cap of {rate(self.cap.most)} leaves {less}"
 
 
 @dataclass(slots=True)

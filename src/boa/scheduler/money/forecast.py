@@ -40,6 +40,9 @@ class Forecast:
     over_s: Seconds
     """Seconds that the pace is of, up to `at`; 0: nothing was spent in them."""
     pace: UsdPerHour
+    """The average bill over these seconds."""
+    allowed: UsdPerHour | None = None
+    """The budget in force over them, on average; None: it was not noted down."""
     spread: UsdPerHour | None = None
     """Standard deviation of the mean spend of stretches as long as one of `BLOCKS`; None: there is
     too little history to say."""

@@ -37,6 +37,17 @@ class Whose(NamedTuple):
 NOBODY = Whose(None, None, None, None)
 
 
+class Exact(NamedTuple):
+    """USD before they were rounded to cents."""
+
+    held: float = 0.0
+    idle: float = 0.0
+    booting: float = 0.0
+
+
+NO_USD = Exact()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
     """Whole cents, and what they bought."""
@@ -48,6 +59,7 @@ class Amounts:
     gpu_hours: float = 0.0
     """Those that jobs held."""
     jobs: int = 0
+    exact: Exact = NO_USD
 
     @property
     def total(self) -> int:
@@ -60,6 +72,7 @@ class Amounts:
             booting=self.booting + other.booting,
             gpu_hours=self.gpu_hours + other.gpu_hours,
             jobs=self.jobs + other.jobs,
+            exact=Exact(*map(sum, zip(self.exact, other.exact, strict=True))),
         )
 
 
@@ -107,8 +120,9 @@ def _in_cents(exact: Bill) -> tuple[int, int, int]:
 def _lines(exact: Bill, holdings: Mapping[Whose, Holding]) -> tuple[dict[Whose, Amounts], Amounts]:
     held, idle, booting = _in_cents(exact)
     weights = [holding.usd for holding in holdings.values()]
-    if sum(weights) <= 0:
-        nobodys = Amounts(held=held, idle=idle, booting=booting)
+    all_held, usd = sum(weights), Exact(exact.jobs, exact.idle, exact.provisioning)
+    if all_held <= 0:
+        nobodys = Amounts(held=held, idle=idle, booting=booting, exact=usd)
         return ({NOBODY: nobodys} if nobodys.total else {}), nobodys
     columns = (shared_out(column, weights) for column in (held, idle, booting))
     lines = {
@@ -118,6 +132,7 @@ def _lines(exact: Bill, holdings: Mapping[Whose, Holding]) -> tuple[dict[Whose, 
             booting=boots,
             gpu_hours=holding.gpu_hours,
             jobs=holding.jobs,
+            exact=Exact(*(holding.usd / all_held * whole for whole in usd)),
         )
         for (whose, holding), of_jobs, unused, boots in zip(holdings.items(), *columns, strict=True)
     }
@@ -132,6 +147,12 @@ def _days(bill: Amounts, rows: Sequence[Mapping[str, float]]) -> dict[str, Amoun
         for total, of_days in zip((bill.held, bill.idle, bill.booting), weights, strict=True)
     ]
     return {
-        str(row["day"]): Amounts(held=held, idle=idle, booting=booting, gpu_hours=row["gpu_hours"])
+        str(row["day"]): Amounts(
+            held=held,
+            idle=idle,
+            booting=booting,
+            gpu_hours=row["gpu_hours"],
+            exact=Exact(*(row[name] for name in names)),
+        )
         for row, held, idle, booting in zip(rows, *columns, strict=True)
     }

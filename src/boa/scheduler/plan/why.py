@@ -23,7 +23,7 @@ from boa.model.speedup import Floats
 from boa.model.streams import class_of
 from boa.model.workload import JobClass
 from boa.scheduler.learn.widths import DOUBLING
-from boa.scheduler.words.amounts import dollars, per_dollar, seconds
+from boa.scheduler.words.amounts import dollars, seconds
 from boa.solver.objective import cost_rates, rescale_time, run_times
 from boa.solver.solution import Solution
 from boa.units import GpuName, Seconds, Usd
@@ -203,7 +203,7 @@ def _of_choices(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: floa
     if rate <= 0:
         return f"{said}the fastest {now or 'there is'}; the budget is no limit."
     less, more = _cheaper(planned, others), _faster(planned, others)
-    elsewhere = f"elsewhere a dollar saves {per_dollar(rate)}"
+    elsewhere = f"elsewhere a dollar saves {seconds(rate)}"
     if less is None:
         said += f"the cheapest there is; {elsewhere}."
     else:
@@ -234,7 +234,7 @@ def _epochs(stretch: EpochChoice, epochs: int) -> str:
 
 
 def _bought(saves: Seconds, extra: Usd) -> str:
-    return f"{seconds(saves)} for {dollars(extra)} ({per_dollar(saves / extra)} per dollar)"
+    return f"{seconds(saves)} for {dollars(extra)} ({seconds(saves / extra)} per dollar)"
 
 
 def _as_good(saves: Seconds, extra: Usd, rate: float) -> bool:

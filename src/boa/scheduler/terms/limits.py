@@ -50,7 +50,7 @@ def used_of(job: JobRecord, state: State, now: Seconds) -> Iterator[Used]:
         per_s = sum(hold_rate(hold, now) for hold in open_holds) / SECONDS_PER_HOUR
         yield _used("max_cost", spec.max_cost, used, per_s, spec.grace_s)
     if spec.max_time_s is not None:
-        used = job.ran_s + (0.0 if run is None else now - run.requested_at)
+        used = job.on_gpus_s(now)
         yield _used("max_time", spec.max_time_s, used, 0.0 if run is None else 1.0, spec.grace_s)
 
 

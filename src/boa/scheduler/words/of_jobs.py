@@ -2,7 +2,7 @@
 
 from boa.model.events import Ended, FailedFields, FailureCode, Retry, Start, Submitted
 from boa.model.placements import Placement
-from boa.scheduler.words.amounts import dollars
+from boa.scheduler.words.amounts import dollars, seconds
 from boa.scheduler.words.pieces import About, Part, Words, named, time, worded
 from boa.units import Seconds, Usd
 
@@ -84,7 +84,7 @@ def awaits(what: str) -> str:
 
 def next_try(why: str, wait_s: Seconds) -> str:
     """The same of a job that is."""
-    return f"{why}; next try in {wait_s:.0f} s"
+    return f"{why}; next try in {seconds(wait_s)}"
 
 
 def retry(about: About, data: Retry) -> Words:

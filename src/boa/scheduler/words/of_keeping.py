@@ -4,7 +4,7 @@ from typing import Literal
 
 from boa.model.cluster import NodeReason
 from boa.model.records import NodeRecord
-from boa.scheduler.words.amounts import dollars
+from boa.scheduler.words.amounts import rate
 from boa.units import UsdPerHour
 
 WaitCode = Literal["no_plan", "boot", "no_room", "worth"]
@@ -38,8 +38,8 @@ def kept(node: NodeRecord, worth: UsdPerHour | None, *, weighed: bool, draining:
     although it was weighed: money is not short."""
     if node.reason:
         return node.reason
-    price = f"{dollars(node.price * node.gpus)}/h"
-    said = "" if worth is None else f"worth {dollars(max(worth, 0.0))}/h to jobs, for {price}"
+    price = rate(node.price * node.gpus)
+    said = "" if worth is None else f"worth {rate(max(worth, 0.0))} to jobs, for {price}"
     match node.state:
         case "requested":
             return f"boots: {said}" if said else "boots"

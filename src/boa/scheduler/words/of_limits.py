@@ -7,16 +7,17 @@ from datetime import UTC, datetime, tzinfo
 from boa.model.calendar import zone_of
 from boa.model.cluster import JobId
 from boa.scheduler.money.money_state import MoneyState, SetAtRunTime
+from boa.scheduler.words.amounts import rate
 from boa.units import Seconds, UsdPerHour
 
 
 def named_cap(cap: UsdPerHour, changed: SetAtRunTime | None) -> str:
     """The cap with where it came from, for whoever waits because of it."""
     if changed is None:
-        return f"the cap of ${cap:g}/h (max_spend_per_hour of the configuration)"
+        return f"the cap of {rate(cap)} (max_spend_per_hour of the configuration)"
     says = _configured(changed.configured)
     return (
-        f"the cap of ${cap:g}/h (set at run time{_on(changed.at)}; the configuration says {says})"
+        f"the cap of {rate(cap)} (set at run time{_on(changed.at)}; the configuration says {says})"
     )
 
 
@@ -31,7 +32,7 @@ def calendar_scaled(week: UsdPerHour, times: float) -> list[str]:
     if math.isclose(times, 1.0, rel_tol=1e-4):
         return []
     return [
-        f"budget ${week:g}/h over a week: every period of the calendar has {times:.3g} times what "
+        f"budget {rate(week)} over a week: every period of the calendar has {times:.3g} times what "
         "it says, by --budget or budget_per_hour"
     ]
 
@@ -42,18 +43,18 @@ def budget_words(money: MoneyState) -> str:
         return ""
     if changed.terms:
         return (
-            f"budget ${money.budget:g}/h, set at run time{_on(changed.at)}; the configuration says "
-            f"{changed.terms}: `boa budget set configured` goes back"
+            f"budget {rate(money.budget)}, set at run time{_on(changed.at)}; the configuration "
+            f"says {changed.terms}: `boa budget set configured` goes back"
         )
     says, calendar = _configured(changed.configured), money.calendar
     if calendar is not None:
         return (
-            f"budget ${calendar.week:g}/h over a week, all periods alike scaled, set at run time"
+            f"budget {rate(calendar.week)} over a week, all periods alike scaled, set at run time"
             f"{_on(changed.at)}; the configuration says {says}: `boa budget set "
             f"{changed.configured:g}` goes back"
         )
     return (
-        f"budget ${money.budget:g}/h, set at run time{_on(changed.at)}; the configuration says "
+        f"budget {rate(money.budget)}, set at run time{_on(changed.at)}; the configuration says "
         f"{says}: `boa budget set {changed.configured:g}` goes back"
     )
 
@@ -71,7 +72,7 @@ def cap_words(money: MoneyState) -> str:
 
 
 def _configured(amount: UsdPerHour | None) -> str:
-    return "none" if amount is None else f"${amount:g}/h"
+    return "none" if amount is None else rate(amount)
 
 
 def _on(at: Seconds | None) -> str:
@@ -88,7 +89,7 @@ def calendar_words(money: MoneyState) -> str:
     zone = zone_of(calendar.time_zone)
     if calendar.period is None:
         return budget_ended(calendar.ends_at, zone)
-    week = f"${calendar.week:.4g}/h over a week"
+    week = f"{rate(calendar.week)} over a week"
     if calendar.next_at is None:
         return f"period {calendar.period}; {week}"
     when = f"{datetime.fromtimestamp(calendar.next_at, zone):%a %Y-%m-%d %H:%M %Z}"
@@ -96,7 +97,7 @@ def calendar_words(money: MoneyState) -> str:
         return f"period {calendar.period}; {week}; the budget ends {when}"
     return (
         f"period {calendar.period}; from {when} {calendar.next_period}, "
-        f"${calendar.next_budget:g}/h; {week}"
+        f"{rate(calendar.next_budget)}; {week}"
     )
 
 
@@ -111,21 +112,21 @@ def budget_ended(at: Seconds | None, zone: tzinfo) -> str:
 def budget_too_small(money: MoneyState, needed: UsdPerHour) -> str:
     """By a calendar it is the week's average that does not do; the period that holds is named."""
     waits = ", and newcomers may wait for up to half an hour" if money.billing == "node" else ""
-    named, calendar = f"${money.budget:g}/h", money.calendar
+    named, calendar = rate(money.budget), money.calendar
     if calendar is not None:
         holds = "ended" if calendar.period is None else f"{named} in {calendar.period}, now"
-        named = f"${calendar.week:.4g}/h over a week ({holds})"
+        named = f"{rate(calendar.week)} over a week ({holds})"
     return (
         f"the budget of {named} is less than the jobs need: the cheapest plan for them takes "
-        f"${needed:.2f}/h. They run all the same, as cheaply as they can: about that much is "
+        f"{rate(needed)}. They run all the same, as cheaply as they can: about that much is "
         f"spent, more than the budget{waits}"
     )
 
 
 def cap_too_small(cap: UsdPerHour, needed: UsdPerHour) -> str:
     return (
-        f"the cap of ${cap:g}/h is less than the jobs need: the cheapest plan for them takes "
-        f"${needed:.2f}/h. The cap is kept: jobs wait, longer and longer"
+        f"the cap of {rate(cap)} is less than the jobs need: the cheapest plan for them takes "
+        f"{rate(needed)}. The cap is kept: jobs wait, longer and longer"
     )
 
 
@@ -134,13 +135,13 @@ def too_large_for_cap(cap: UsdPerHour, needed: Mapping[JobId, UsdPerHour], *, ot
     least = min(needed.values())
     if not others:
         return (
-            f"no job that is there can run under the cap of ${cap:g}/h: the smallest needs nodes "
-            f"for ${least:g}/h. They wait until the cap is raised"
+            f"no job that is there can run under the cap of {rate(cap)}: the smallest needs nodes "
+            f"for {rate(least)}. They wait until the cap is raised"
         )
     named = list(needed)[:5]
     jobs = f"job{'s' if len(needed) > 1 else ''} {', '.join(named)}"
     more = f" and {len(needed) - len(named)} more" if len(needed) > len(named) else ""
     return (
-        f"{jobs}{more} cannot run under the cap of ${cap:g}/h: nodes for ${least:g}/h at least "
+        f"{jobs}{more} cannot run under the cap of {rate(cap)}: nodes for {rate(least)} at least "
         "are needed. Until the cap is raised, they wait"
     )

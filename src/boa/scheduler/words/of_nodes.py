@@ -5,7 +5,7 @@ from typing import Any
 
 from boa.model.cluster import NodeReason
 from boa.model.events import LossCode, NodeLeaving, NodeLost, NodeReleased, NodeRented, OfNode
-from boa.scheduler.words.amounts import dollars
+from boa.scheduler.words.amounts import rate, seconds
 from boa.scheduler.words.pieces import About, Part, Words, node, time, worded
 from boa.units import Seconds
 
@@ -20,7 +20,7 @@ LOST: Mapping[LossCode, str] = {
 def node_rented(about: About, data: NodeRented) -> Words:
     yield "renting "
     yield node(about)
-    yield f": {data['gpus']}×{data['gpu_type']} at ${data['price_per_hour']:g}/h"
+    yield f": {data['gpus']}×{data['gpu_type']} at {rate(data['price_per_hour'])}"
     if "saves_s" not in data:
         return
     waiting = data.get("waiting", 0)
@@ -31,7 +31,7 @@ def node_rented(about: About, data: NodeRented) -> Words:
     yield " of it save jobs "
     yield worded(data["saves_s"])
     if "worth_per_hour" in data:
-        yield f": worth ${data['worth_per_hour']:.2f}/h"
+        yield f": worth {rate(data['worth_per_hour'])}"
 
 
 def rent_fields(why: NodeReason | None) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def node_released(about: About, data: NodeReleased) -> Words:
         yield time(data.get("after_s", 0.0))
     if "worth_per_hour" in data:
         worth, price = data["worth_per_hour"], data.get("price_per_hour", 0.0)
-        yield f": it was worth {dollars(max(worth, 0.0))}/h of the {dollars(price)}/h that it costs"
+        yield f": it was worth {rate(max(worth, 0.0))} of the {rate(price)} that it costs"
     moved = data.get("moved", [])
     for n, job in enumerate(moved):
         yield "; " if n == 0 else ", "
@@ -81,7 +81,7 @@ def node_released(about: About, data: NodeReleased) -> Words:
 
 def not_ready(after_s: Seconds) -> str:
     """Why a node was given back that did not come up."""
-    return f"{_NOT_READY} {after_s:.0f} s"
+    return f"{_NOT_READY} {seconds(after_s)}"
 
 
 def node_leaving(about: About, data: NodeLeaving) -> Words:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from boa.model.events import BudgetSet, ClockSet, PeriodBegan, PlannedFields, TroubleFields, UsedUp
+from boa.scheduler.words.amounts import dollars, rate, seconds
 from boa.scheduler.words.of_jobs import FROM_KEPT
-from boa.scheduler.words.pieces import About, Part, Words, job, named
+from boa.scheduler.words.pieces import About, Words, job, named, worded
 
 _NO_GAP = 1e-4
 _ONE_PROCESS = (
@@ -19,43 +20,43 @@ def planned(about: About, data: PlannedFields) -> Words:
     best = "proven best" if data["gap"] < _NO_GAP else f"at most {data['gap']:.2%} above the best"
     jct_s, too_small = data["average_jct_s"], data["too_small_per_hour"]
     yield f"plan {data['number']}: jobs take "
-    yield Part(f"{jct_s:,.0f} s", seconds=jct_s)
-    yield f" on average, for ${data['spend_per_hour']:.4g}/h "
-    yield f"({best}; solved in {data['wall_s'] * 1000:.0f} ms)"
+    yield worded(jct_s)
+    yield f" on average, for {rate(data['spend_per_hour'])} "
+    yield f"({best}; solved in {seconds(data['wall_s'])})"
     if too_small is not None:
-        yield f"; the budget cannot keep up: the cheapest plan needs ${too_small:.4g}/h"
+        yield f"; the budget cannot keep up: the cheapest plan needs {rate(too_small)}"
 
 
 def budget(about: About, data: BudgetSet) -> Words:
     said, budget = [], data["budget"]
     if "before" in data:
-        said.append(f"the budget is ${budget:g}/h from now on")
+        said.append(f"the budget is {rate(budget)} from now on")
         if data["before"] != budget:
-            said.append(f"it was ${data['before']:g}/h")
+            said.append(f"it was {rate(data['before'])}")
     if "max_spend" in data:
         cap = data["max_spend"]
-        said.append("no hard cap" if cap is None else f"never more than ${cap:g}/h at a time")
-    yield "; ".join(said) or f"the budget is ${budget:g}/h"
+        said.append("no hard cap" if cap is None else f"never more than {rate(cap)} at a time")
+    yield "; ".join(said) or f"the budget is {rate(budget)}"
 
 
 def period(about: About, data: PeriodBegan) -> Words:
     if data["period"] is None:
         yield "the budget has ended: no node is rented, and jobs stop and wait"
     else:
-        yield f"period {data['period']} begins: the budget is ${data['budget']:g}/h"
+        yield f"period {data['period']} begins: the budget is {rate(data['budget'])}"
 
 
 def used_up(about: About, data: UsedUp) -> Words:
     whose = f"{data['part']}'s money" if "part" in data else "the budget"
     what = "in total" if data["each"] == "once" else f"for the {data['each']}"
-    yield f"{whose} {what} is used up: ${data['usd']:,.2f}, "
+    yield f"{whose} {what} is used up: {dollars(data['usd'])}, "
     yield f"meant to last through {data['last_day']}"
 
 
 def clock(about: About, data: ClockSet) -> Words:
-    signed = f"{data['by_s']:+.0f} s"
-    yield f"the machine's clock was set by {signed[0]}"
-    yield Part(signed[1:], seconds=abs(data["by_s"]))
+    by_s = data["by_s"]
+    yield f"the machine's clock was set by {'−' if by_s < 0 else '+'}"
+    yield worded(abs(by_s))
     yield "; the service's own time goes on"
 
 

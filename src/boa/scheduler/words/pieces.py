@@ -40,9 +40,8 @@ def node(about: About) -> Part:
     return Part(f"node {about.node}", node=about.node)
 
 
-def time(value: Seconds) -> Part:
-    return Part(f"{value:.0f} s", seconds=value)
-
-
 def worded(value: Seconds) -> Part:
     return Part(seconds(value), seconds=value)
+
+
+time = worded

@@ -1,7 +1,7 @@
 """Charges of some time, read from the store."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from boa.model.budgets import Budget
@@ -62,12 +62,20 @@ def charged(
         first=first,
         allowed=allowed,
         rows=rows,
-        month=forecast(nodes, now) if covers else None,
+        month=_of_month(store, nodes, now) if covers else None,
     )
 
 
 def this_month(store: Store, now: Seconds) -> Forecast:
-    return forecast(store.nodes_between(looks_back_to(now), now), now)
+    return _of_month(store, store.nodes_between(looks_back_to(now), now), now)
+
+
+def _of_month(store: Store, nodes: Sequence[NodeRecord], now: Seconds) -> Forecast:
+    """With the budget over the same seconds as its pace: the two are compared."""
+    found = forecast(nodes, now)
+    first = now - found.over_s
+    allowed = average_budget(store.sampled_between(first - BEFORE_S, now), first, now)
+    return replace(found, allowed=allowed)
 
 
 def _billed(

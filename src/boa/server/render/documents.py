@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
+from boa.amounts import duration
 from boa.api import answers
 from boa.api import money as money_answers
 from boa.api.money import BudgetCalendar, BudgetPart, BudgetStretch, LimitSet
@@ -10,7 +11,6 @@ from boa.formats.job import job_document
 from boa.formats.workload import dump_workload
 from boa.model.job import JobRecord
 from boa.model.records import Hold, NodeRecord
-from boa.plots.words import duration
 from boa.runtime.snapshot import Snapshot
 from boa.scheduler.learn.estimates import Estimate
 from boa.scheduler.money.costs import cost_of_job
@@ -43,6 +43,7 @@ def holds_of(record: JobRecord, snapshot: Snapshot) -> list[Hold]:
 def job(record: JobRecord, holds: Iterable[Hold], now: Seconds) -> answers.Job:
     """`holds`: the open ones of this job."""
     held = record.allocation if record.run is None else record.run.allocation
+    on_gpus, age = record.on_gpus_s(now), record.since_submission_s(now)
     return {
         "id": record.id,
         "name": record.name,
@@ -58,6 +59,10 @@ def job(record: JobRecord, holds: Iterable[Hold], now: Seconds) -> answers.Job:
         "restarts": record.restarts,
         "exit_code": record.exit_code,
         "cost_usd": cost_of_job(record, holds, now),
+        "on_gpus_s": on_gpus,
+        "waiting_s": max(age - on_gpus, 0.0),
+        "since_submission_s": age,
+        "holds_gpus": record.run is not None,
         "owner": record.owner,
         "team": record.team,
         "payer": record.payer or None,
@@ -103,7 +108,7 @@ def job_details(
         "waits_until": record.waits_until,
         "deadline": record.deadline,
         "urgency": record.urgency,
-        "ran_s": record.ran_s + (0.0 if record.run is None else now - record.run.requested_at),
+        "ran_s": record.on_gpus_s(now),
         "parameters": dict(record.drawn),
         "spec": job_document(record.spec),
     }
@@ -320,6 +325,7 @@ def cost(
         "forecast_basis": month.basis,
         "forecast_over_s": month.over_s,
         "forecast_pace_per_hour": month.pace,
+        "forecast_allowed_per_hour": money.budget if month.allowed is None else month.allowed,
         "forecast_low_usd": None if month.band is None else month.band[0],
         "forecast_high_usd": None if month.band is None else month.band[1],
     }

@@ -118,6 +118,8 @@ def document(
         "days_in_month": calendar.monthrange(first.year, first.month)[1],
         "complete": month.over,
         "budget_usd": rights.of_whole(money, month),
+        "budget_since": month.begun,
+        "budget_until": month.end,
         "rule": RULE,
         "lines": [
             {
@@ -148,6 +150,12 @@ def _amounts(amounts: Amounts) -> answers.StatementAmounts:
         "booting_usd": in_usd(amounts.booting),
         "gpu_hours": amounts.gpu_hours,
         "jobs": amounts.jobs,
+        "exact_usd": {
+            "total": sum(amounts.exact),
+            "held": amounts.exact.held,
+            "idle": amounts.exact.idle,
+            "booting": amounts.exact.booting,
+        },
     }
 
 

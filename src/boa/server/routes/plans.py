@@ -42,6 +42,7 @@ class PlanRoutes:
         self._frontiers = Shared[answers.Frontier](most=1, keep=for_ever)
         """The frontier for the plan in force."""
         self._spreads = _Spreads(service.store, clock)
+        self._kept: tuple[tuple[int, float, float], Previewed] | None = None
 
     def router(self) -> APIRouter:
         router = APIRouter(dependencies=[Depends(only_known_parameters)])
@@ -90,8 +91,17 @@ class PlanRoutes:
         asked = _previewed(state, money, budget_per_hour, jct_s)
         took = time.perf_counter() - began
         spreads = self._spreads.of(preview.arriving(state.workload))
-        said = _compared(snapshot, state, asked, money.gain, spreads)
+        said = _compared(snapshot, state, asked, self._unchanged(state, money), money.gain, spreads)
         return {**said, "solve_time_s": took, "now": self._service.control.now()}
+
+    def _unchanged(self, state: PlanState, money: MoneyState) -> Previewed:
+        """The budget as it is, previewed: what others are compared with. Solved once for the same
+        plan and money, not at every move of a slider."""
+        usual = money.usual
+        key = (state.number, usual, money.planned_with(usual))
+        if self._kept is None or self._kept[0] != key:
+            self._kept = (key, preview.for_budget(state.workload, usual, key[2]))
+        return self._kept[1]
 
     def why(
         self, name: Annotated[str, Path(description="The class.", examples=["resnet18"])]
@@ -125,6 +135,7 @@ def _compared(
     snapshot: Snapshot,
     state: PlanState,
     asked: Previewed,
+    usual: Previewed,
     gain: float,
     spreads: Mapping[str, Spread],
 ) -> answers.Preview:
@@ -146,7 +157,12 @@ def _compared(
             "average_jct_s": state.solution.average_jct,
         },
         "before_p95_jct_s": preview.p95_jct(state.solution, spreads),
-        "classes": _changes(state, asked, document["classes"], snapshot),
+        "unchanged": {
+            "budget_per_hour": usual.solution.spend * gain,
+            "average_jct_s": usual.solution.average_jct,
+        },
+        "unchanged_p95_jct_s": preview.p95_jct(usual.solution, spreads),
+        "classes": _changes(state, asked, usual, document["classes"], snapshot),
         "cluster": document["cluster"],
         "solve_time_s": 0.0,
         "now": snapshot.now,
@@ -154,11 +170,16 @@ def _compared(
 
 
 def _changes(
-    state: PlanState, asked: Previewed, after: list[answers.PlanClass], snapshot: Snapshot
+    state: PlanState,
+    asked: Previewed,
+    usual: Previewed,
+    after: list[answers.PlanClass],
+    snapshot: Snapshot,
 ) -> list[answers.ClassChange]:
     active = Counter(job.stream for job in snapshot.jobs.values())
     before = {found["name"]: found for found in as_document(state.solution)["classes"]}
     old, new = state.solution.plan.by_class(), asked.solution.plan.by_class()
+    same, unchanged = usual.solution.plan.by_class(), as_document(usual.solution)["classes"]
     return [
         {
             "name": c.name,
@@ -167,8 +188,10 @@ def _changes(
             "before": before.get(c.name),
             "after": document,
             "changed": c.name not in old or preview.differs(old[c.name], new[c.name]),
+            "unchanged": usually,
+            "differs": preview.differs(same[c.name], new[c.name]),
         }
-        for c, document in zip(state.workload.classes, after, strict=True)
+        for c, document, usually in zip(state.workload.classes, after, unchanged, strict=True)
     ]
 
 

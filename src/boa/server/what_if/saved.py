@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from boa.amounts import dollars, duration
 from boa.api.reports import Saved, SavedResult, SavedRun
 from boa.api.what_if import LeftOut, Simulation
 from boa.errors import InputError
 from boa.model.profile import ClassProfile
 from boa.model.trace import Trace, TraceJob
-from boa.plots.words import duration
 from boa.server.context import Service, looked_up
 from boa.server.what_if.own_trace import LEAST_JOBS, MOST_OWN, Own, own_of, own_world
 from boa.server.what_if.runner import SimulationQuestion, Simulations
@@ -212,9 +212,9 @@ def _words(of: SavedResult) -> list[str]:
     before, boa = of["before"], of["boa"]
     said = [
         f"With fixed widths these jobs would have taken {duration(before['average_jct_s'])} on "
-        f"average, for ${before['cost_usd']:,.2f} (simulated).",
+        f"average, for {dollars(before['cost_usd'])} (simulated).",
         f"BOA at the budget in force: {duration(boa['average_jct_s'])}, for "
-        f"${boa['cost_usd']:,.2f} (simulated).",
+        f"{dollars(boa['cost_usd'])} (simulated).",
     ]
     cost, jct = of["cost_at_same_jct_usd"], of["jct_at_same_cost_s"]
     said.append(_dollars(before["cost_usd"], cost))
@@ -229,5 +229,5 @@ def _dollars(before: Usd, cost: Usd | None) -> str:
     if cost is None:
         return "BOA is slower at every budget that was simulated."
     saved = before - cost
-    way = f"${saved:,.2f} less" if saved >= 0 else f"${-saved:,.2f} more"
-    return f"For the same average time BOA costs ${cost:,.2f} at most: {way}."
+    way = f"{dollars(abs(saved))} {'less' if saved >= 0 else 'more'}"
+    return f"For the same average time BOA costs {dollars(cost)} at most: {way}."

@@ -51,6 +51,7 @@ def test_cost_json_has_the_keys_of_the_contract(run: Boa, service: FakeService) 
     more = {"provisioning_usd", "max_spend_per_hour", "effective_budget_per_hour", "since"}
     more |= {"allowed_per_hour", "average_since", "unused", "billing"}
     more |= {"forecast_basis", "forecast_over_s", "forecast_pace_per_hour"}
+    more |= {"forecast_allowed_per_hour"}
     more |= {"forecast_low_usd", "forecast_high_usd"}
     assert set(run.json("cost")) == COST_KEYS | more
     assert set(run.json("cost", "--by", "day")) == COST_KEYS | more | {"rows"}
@@ -60,7 +61,7 @@ def test_cost_is_told_in_words(run: Boa, service: FakeService) -> None:
     service.submit(name="first")
     service.control.run("1", gpus=3)
     said = run("cost")
-    assert "$10.00/h over 2.00 h: 71 % of the budget" in said
+    assert "$4.00/h over 1 h: 29 % of the budget" in said
     assert "$26.00: jobs $20.00, idle $4.00, booting $2.00" in said
     for by, words in (("day", "2026-09-21"), ("class", "resnet18"), ("job", "first")):
         assert words in run("cost", "--by", by)
@@ -72,12 +73,13 @@ def test_the_forecast_says_which_pace_it_goes_by(run: Boa, service: FakeService)
     assert "this month  nothing spent so far, so there is no forecast yet\n" in run("cost")
     assert run.json("cost")["forecast_basis"] == "none"
     service.control.rent(1)
-    assert "by its end, at the pace of the last 60.0 min ($4.00/h)\n" in run("cost")
+    assert "by its end, at the pace of the last 1 h ($4.00/h)\n" in run("cost")
     node = service.control.nodes[1]
     young = replace(node, billed_from=NOW - 720, ready_at=NOW - 700)
     service.control.nodes[1] = service.control.store.kept_nodes[1] = young
     said = run("cost")
-    assert "at the pace of the last 12.0 min ($4.00/h): little to go on yet\n" in said
+    assert "too soon to say: 12 min of spending so far, and a forecast needs an hour\n" in said
+    assert "$4.00/h over 12 min: too soon to compare with the budget\n" in said
     found = run.json("cost")
     assert (found["forecast_basis"], found["forecast_over_s"]) == ("short", 720.0)
     assert found["forecast_month_usd"] != found["budget_per_hour"], "not the budget's"
@@ -110,13 +112,28 @@ def test_an_average_is_of_no_time_before_anything_was_rented(
     found = run.json("cost", "--since", "30d")
     assert found["since"] == NOW - 30 * 86_400
     assert found["average_since"] == service.control.money.since
-    assert "/h over 2.00 h" in run("cost", "--since", "30d")
-    assert "/h over 30.0 min" in run("cost", "--since", "30m")
+    assert "/h over 2 h" in run("cost", "--since", "30d")
+    assert "/h over 30 min" in run("cost", "--since", "30m")
 
 
 def test_an_average_over_no_time_is_none(run: Boa, service: FakeService) -> None:
-    service.control.money = replace(service.control.money, since=NOW - 0.003)
-    assert "average     too soon to say\n" in run("cost")
+    assert "average     nothing spent so far\n" in run("cost")
+
+
+def test_cost_and_budget_show_have_the_same_average(run: Boa, service: FakeService) -> None:
+    service.control.rent(1)
+    words = "$4.00/h over 1 h: 29 % of the budget"
+    assert f"average     {words}\n" in run("cost")
+    assert f"average  {words}\n" in run("budget", "show")
+
+
+def test_rows_of_no_name_say_whose_they_are(run: Boa, service: FakeService) -> None:
+    service.submit()
+    service.submit(tags={"project": "zoo"})
+    service.control.run("1", gpus=2)
+    service.control.run("2", gpus=1)
+    rows = run("cost", "--by", "tag:project").partition("\n\n")[2].splitlines()[1:]
+    assert {row.split("  ")[0] for row in rows} == {"zoo", "untagged", "idle and booting"}
 
 
 def test_cost_by_job_shows_ids_and_totals_on_any_terminal(
@@ -175,7 +192,7 @@ def test_a_budget_that_is_too_small_is_set_with_a_warning_on_stderr(
     assert run.err == ""
     said = run("budget", "set", 1)
     assert "$1.00/h" in said
-    assert run.err.startswith("warning: the budget of $1/h is less than the jobs need")
+    assert run.err.startswith("warning: the budget of $1.00/h is less than the jobs need")
     assert run.err.count("\n") == 1
     found = run.json("budget", "set", 1)
     assert found["needed_per_hour"] == pytest.approx(service.control.plan.solution.cheapest)
@@ -188,7 +205,7 @@ def test_limits_that_were_set_at_run_time_are_said_beside_the_figures(
 ) -> None:
     changed = SetAtRunTime(configured=None, at=NOW)
     service.control.money = replace(service.control.money, max_spend=4.0, max_spend_set=changed)
-    words = "cap $4/h, set at run time on 2026-09-21 14:13 UTC; the configuration says none"
+    words = "cap $4.00/h, set at run time on 2026-09-21 14:13 UTC; the configuration says none"
     assert words in run("cost").replace("\n", " ")
     assert words in run("budget", "show").replace("\n", " ")
     assert run.json("cost")["max_spend_set"]["configured_per_hour"] is None

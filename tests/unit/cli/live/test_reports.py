@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from boa.amounts import dollars
 from boa.model.budgets import Budget
 from boa.model.calendar import Calendar, Period
 from boa.model.notices import MonthSpent
@@ -51,6 +52,33 @@ def test_a_statement_is_told_in_words_and_says_its_rule(run: Boa, service: FakeS
     assert "bill      $4.00" in said
     assert "resnet18" in said
     assert "shared out in proportion" in said.replace("\n", " ")
+
+
+def test_the_budget_of_a_month_in_which_the_service_began_is_for_its_days(
+    run: Boa, service: FakeService
+) -> None:
+    control = service.control
+    began = NOW - 3600
+    control.money = replace(control.money, months={"2026-09": Allowed(began, 14.0)})
+    assert "for Sep 21–30; 0 % is spent" in run("statement")
+    found = run.json("statement")
+    assert (found["budget_since"], found["budget_until"]) == (began, month_of(NOW)[1])
+
+
+def test_less_than_ten_cents_is_shown_by_what_was_rounded_to_cents(
+    run: Boa, service: FakeService
+) -> None:
+    service.submit()
+    service.control.run("1", gpus=3)
+    control = service.control
+    young = replace(control.nodes[1], billed_from=NOW - 5, ready_at=NOW - 5)
+    control.nodes[1] = control.store.kept_nodes[1] = young
+    found = run.json("statement")
+    exact = found["lines"][0]["exact_usd"]
+    assert 0 < exact["held"] < 0.005
+    assert found["lines"][0]["held_usd"] == 0.0
+    assert dollars(exact["held"]) in run("statement")
+    assert "$0.00 " not in run("statement").partition("class ")[0]
 
 
 def test_a_statement_goes_to_a_file_whose_ending_says_what_is_in_it(

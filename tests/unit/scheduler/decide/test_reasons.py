@@ -82,7 +82,7 @@ def test_a_new_plan_that_shrinks_a_job_says_what_it_saves_and_how_much_later_it_
     assert event.data["saves_s"] < 0 > event.data["extra_usd"]
     assert f"→ {event.data['width']}×T4: a new plan; cheaper: " in event.text
     assert event.text.endswith(f"s later, saves ${-event.data['extra_usd']:,.2f}")
-    assert told(live, "budget")[-1].text == "the budget is $11/h from now on; it was $20/h"
+    assert told(live, "budget")[-1].text == "the budget is $11.00/h from now on; it was $20.00/h"
 
 
 def test_a_job_that_never_said_how_far_it_is_gets_no_figures(lives: Any) -> None:
@@ -225,8 +225,8 @@ def test_the_same_gpus_elsewhere_are_only_other_nodes() -> None:
 @pytest.mark.parametrize(
     ("saves", "extra", "said"),
     [
-        (212.4, 0.312, "saves 212 s for $0.31"),
-        (212.4, -0.05, "saves 212 s and $0.05"),
+        (212.4, 0.312, "saves 3.5 min for $0.31"),
+        (212.4, -0.05, "saves 3.5 min and $0.05"),
         (3.84, 0.0042, "saves 3.8 s for $0.0042"),
         (-38.0, -0.22, "cheaper: 38 s later, saves $0.22"),
         (0.0, -0.22, "cheaper: as fast, saves $0.22"),

@@ -47,15 +47,14 @@ def test_a_job_that_waits_for_the_cap_is_told_the_cap_and_where_it_came_from(
         live.submit(spec("known"))
     live.advance(600.0)
     waiting = [job.reason for job in live.loop.snapshot.jobs.values() if job.run is None]
-    configured = "the cap of $4/h (max_spend_per_hour of the configuration) leaves"
+    configured = "the cap of $4.00/h (max_spend_per_hour of the configuration) leaves"
     assert len(waiting) == 2, "a node has four GPUs"
     assert all(configured in reason for reason in waiting), waiting
     asked(live, live.loop.set_budget(None, 5.0))
     live.advance(600.0)
     waiting = [job.reason for job in live.loop.snapshot.jobs.values() if job.run is None]
-    set_now = (
-        "the cap of $5/h (set at run time on 1970-01-12 13:56 UTC; the configuration says $4/h)"
-    )
+    when = "1970-01-12 13:56 UTC"
+    set_now = f"the cap of $5.00/h (set at run time on {when}; the configuration says $4.00/h)"
     assert all(set_now in reason for reason in waiting), waiting
     live.close()
 
@@ -64,5 +63,5 @@ def test_a_job_too_large_for_the_cap_is_not_said_to_wait_half_an_hour(tmp_path: 
     live = begun(tmp_path, max_spend=4.0)
     job = live.submit(spec("known", gpus=GpuLimits(min=8, max=16)))
     live.advance(3600.0)
-    assert "would cost more than the cap of $4/h" in live.job(job).reason
+    assert "would cost more than the cap of $4.00/h" in live.job(job).reason
     live.close()

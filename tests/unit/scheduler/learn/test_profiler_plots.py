@@ -113,8 +113,8 @@ def test_rescalings_by_part_and_noise_are_said_where_jobs_tell_of_them() -> None
         told = replace(report(1.0, 0.0, epoch), metrics={"noise_scale": noise})
         of.reported(job(run=on("T4", 1)), None, told)
     text = in_terminal(profile_text(document(of)))
-    assert "rescaling    on local: 4.00 s, measured 2×\n" in text
-    assert "start 1.50 s (1×), first step 0.50 s (1×)\n" in text
+    assert "rescaling    on local: 4 s, measured 2×\n" in text
+    assert "start 1.5 s (1×), first step 0.5 s (1×)\n" in text
     assert "noise scale  120 samples in epoch 1, 4,800 in epoch 2" in text
 
 

@@ -15,7 +15,7 @@ NAMED = "1970-01-12 13:46 UTC"
 
 
 def begun(folder: Path, **fields: object) -> Live:
-    """Six jobs an hour of an hour on one T4: some $6/h at least."""
+    """Six jobs an hour of an hour on one T4: some $6.00/h at least."""
     settings = config(folder, priors={"known": prior(KNOWN, per_hour=6.0)}, **fields)
     return Live(settings, {"known": KNOWN})
 
@@ -44,7 +44,7 @@ def test_a_budget_below_the_cheapest_plan_is_overspent_and_that_is_said(
     asked(live, live.loop.set_budget(0.5))
     found = judged(live)
     (said,) = found.warnings
-    assert said.startswith("the budget of $0.5/h is less than the jobs need")
+    assert said.startswith("the budget of $0.50/h is less than the jobs need")
     assert f"the cheapest plan for them takes ${found.needed:.2f}/h" in said
     assert "They run all the same" in said
     for _ in range(12):
@@ -71,7 +71,7 @@ def test_a_calendar_s_week_is_held_against_what_the_jobs_need_and_the_period_is_
 
     assert said(240.0) == (), "a day of too little, in a week of enough"
     (warning,) = said(8.0)
-    assert warning.startswith("the budget of $3/h over a week ($2/h in day, now) is less")
+    assert warning.startswith("the budget of $3.00/h over a week ($2.00/h in day, now) is less")
     live.close()
 
 
@@ -80,7 +80,7 @@ def test_a_cap_below_the_cheapest_plan_has_jobs_wait_and_that_is_said(tmp_path: 
     live.submit(spec("known"))
     asked(live, live.loop.set_budget(None, 4.0))
     (said,) = judged(live).warnings
-    assert "the cap of $4/h is less than the jobs need" in said
+    assert "the cap of $4.00/h is less than the jobs need" in said
     assert "jobs wait, longer and longer" in said
     live.close()
 
@@ -90,10 +90,10 @@ def test_jobs_too_large_for_the_cap_are_named(tmp_path: Path) -> None:
     live.submit(spec("known", gpus=GpuLimits(min=8, max=16)))
     asked(live, live.loop.set_budget(None, 4.0))
     said = judged(live).warnings[0]
-    assert said.startswith("no job that is there can run under the cap of $4/h")
-    assert "needs nodes for $8/h" in said
+    assert said.startswith("no job that is there can run under the cap of $4.00/h")
+    assert "needs nodes for $8.00/h" in said
     live.submit(spec("known"))
-    assert judged(live).warnings[0].startswith("job 1 cannot run under the cap of $4/h")
+    assert judged(live).warnings[0].startswith("job 1 cannot run under the cap of $4.00/h")
     live.close()
 
 
@@ -116,9 +116,9 @@ def test_what_was_set_at_run_time_is_said_after_a_restart_with_the_way_back(tmp_
     live.clock.advance_to(START + 7200)
     live.crash()
     assert set_at_run_time(live.loop.snapshot.money) == [
-        f"budget $5/h, set at run time on {NAMED}; the configuration says $8/h: "
+        f"budget $5.00/h, set at run time on {NAMED}; the configuration says $8.00/h: "
         "`boa budget set 8` goes back",
-        f"cap $4/h, set at run time on {NAMED}; the configuration says none: "
+        f"cap $4.00/h, set at run time on {NAMED}; the configuration says none: "
         "`boa budget set --max-spend none` goes back",
     ]
     asked(live, live.loop.set_budget(8.0, float("inf")))
@@ -132,7 +132,7 @@ def test_a_cap_taken_away_at_run_time_is_said_too(tmp_path: Path) -> None:
     live.crash()
     (said,) = set_at_run_time(live.loop.snapshot.money)
     assert said == (
-        f"cap none, set at run time on {NAMED}; the configuration says $20/h: "
+        f"cap none, set at run time on {NAMED}; the configuration says $20.00/h: "
         "`boa budget set --max-spend 20` goes back"
     )
     live.close()
@@ -146,13 +146,13 @@ def test_a_cap_of_a_version_that_noted_no_time_is_said_without_one(tmp_path: Pat
     del saved["set_at"]
     live.loop.scheduler.purse.load(saved, live.loop.state, live.clock.now())
     (said,) = set_at_run_time(live.loop.scheduler.purse.state(live.loop.state, START))
-    assert said.startswith("cap $4/h, set at run time; the configuration says none")
+    assert said.startswith("cap $4.00/h, set at run time; the configuration says none")
     live.close()
 
 
 def test_a_calendar_that_was_scaled_is_told_of() -> None:
     assert calendar_scaled(12.0, 1.0) == []
     assert calendar_scaled(24.0, 2.0) == [
-        "budget $24/h over a week: every period of the calendar has 2 times what it says, "
+        "budget $24.00/h over a week: every period of the calendar has 2 times what it says, "
         "by --budget or budget_per_hour"
     ]

@@ -78,7 +78,7 @@ def test_parts_name_whom_and_how_long_without_being_read() -> None:
     assert parts(event("succeeded", data)) == [
         Part("job 3", job="3"),
         Part(" (job 9 (7 s)) succeeded after "),
-        Part("7213 s", seconds=7213.4),
+        Part("2 h", seconds=7213.4),
         Part(" for $1.00"),
     ]
 

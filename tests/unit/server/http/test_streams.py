@@ -96,7 +96,7 @@ def test_an_event_names_whom_it_is_about_and_times_as_data(service: FakeService)
     assert event["parts"] == [
         {"text": "job 1", "job": "1"},
         {"text": " (net) succeeded after "},
-        {"text": "7213 s", "seconds": 7213.4},
+        {"text": "2 h", "seconds": 7213.4},
         {"text": " for $1.00"},
     ]
 

@@ -51,7 +51,7 @@ def test_an_estimate_has_time_cost_widths_spread_and_who_waits(service: FakeServ
     assert [stage["width"] for stage in found["ways"][0]["stages"]] == [1, 4]
     assert found["before"]["jobs"] == ["3", "4"]
     assert (found["probe"], found["put_off"]) == (None, None)
-    assert "7,200 s for $5.00" in found["words"]
+    assert "2 h for $5.00" in found["words"]
     assert service.control.active == {}, "nothing is submitted"
 
 
@@ -71,7 +71,7 @@ def test_of_a_class_that_nobody_knows_a_probe_is_offered(service: FakeService) -
     found = service.ask("POST", "/api/v1/jobs/estimate", json=JOB).json()["estimate"]
     assert (found["basis"], found["time_s"]) == (None, None)
     assert found["probe"] == {"gpu_type": "T4", "width": 1, "seconds": 300.0, "cost_usd": 0.08}
-    assert "300 s on 1×T4" in found["words"]
+    assert "5 min on 1×T4" in found["words"]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_words_are_of_the_priority_that_was_asked_for(service: FakeService) -> N
     urgent = priority_cost("urgent", 3600.0, 9.0)
     service.control.estimated = replace(KNOWN, priority="urgent", priorities=(urgent,))
     found = service.ask("POST", "/api/v1/jobs/estimate", json=JOB).json()["estimate"]
-    said = "Urgent, it takes 3,600 s and $9.00 if its GPUs are there. As a normal job about 7,200 s"
+    said = "Urgent, it takes 1 h and $9.00 if its GPUs are there. As a normal job about 2 h"
     assert found["words"].startswith(said)
     assert "note" not in found["priorities"][0]
 

@@ -33,6 +33,7 @@ CONTRACT = {
 }
 ROW = {"owner", "team", "payer", "epochs", "done", "left_s", "left_usd", "stop_requested", "reason"}
 ROW |= {"paused", "priority", "sweep"}
+ROW |= {"on_gpus_s", "waiting_s", "since_submission_s", "holds_gpus"}
 """What somebody who watches wants to know as well."""
 
 

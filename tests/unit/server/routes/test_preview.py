@@ -62,6 +62,27 @@ def test_they_need_a_token_as_all_others_do(tmp_path: Path, path: str) -> None:
     assert closed.ask("GET", f"/api/v1/{path}").status_code == 401
 
 
+@pytest.mark.parametrize("gain", [1.0, 1.4])
+def test_at_the_unchanged_budget_nothing_changes(service: FakeService, gain: float) -> None:
+    """Whatever the plan in force was made with: both figures are predicted alike."""
+    control = service.control
+    control.money = replace(control.money, gain=gain, effective=0.6 * control.money.budget)
+    give_jobs(control.store)
+    found = service.get(f"preview?budget_per_hour={control.money.budget}")
+    usual = found["unchanged"]
+    assert (usual["budget_per_hour"], usual["average_jct_s"]) == (
+        found["spend_per_hour"],
+        found["average_jct_s"],
+    )
+    assert found["unchanged_p95_jct_s"] == found["p95_jct_s"]
+    for change in found["classes"]:
+        assert not change["differs"]
+        assert change["unchanged"] == change["after"]
+    dearer = service.get(f"preview?budget_per_hour={2 * control.money.budget}")
+    assert dearer["unchanged"] == usual
+    assert dearer["average_jct_s"] < usual["average_jct_s"]
+
+
 # The frontier
 
 

@@ -35,7 +35,9 @@ const PREVIEW: Preview = {
   shadow_price_s: 1,
   before: { budget_per_hour: 30, average_jct_s: 1200 },
   before_p95_jct_s: null,
-  classes: [{ ...CHANGE, before: plan(2), after: plan(4) }],
+  unchanged: { budget_per_hour: 30, average_jct_s: 1200 },
+  unchanged_p95_jct_s: null,
+  classes: [{ ...CHANGE, before: plan(2), unchanged: plan(2), differs: true, after: plan(4) }],
   cluster: {},
   solve_time_s: 0.01,
   now: 0,
@@ -93,7 +95,7 @@ it("says of a calendar that the amount is the average of its week, and what its 
   const dialog = await ask();
   expect(dialog.textContent).toContain("from $40.00/h to $42.00/h on average over a week (+5.0 %)");
   expect(dialog.textContent).toContain("day, which holds now, goes from $20.00/h to $21.00/h");
-  expect(dialog.textContent).toContain("by the plan in force, that of day");
+  expect(dialog.textContent).toContain("at today’s budget");
 });
 
 it("sets the budget once it is confirmed", async () => {

@@ -100,7 +100,7 @@ function exactly(budget: number): string {
 }
 
 function WhatHappens({ tried, budget, period, now, billed, cap, preview }: Asked) {
-  const { before, average_jct_s: jct, too_small_per_hour: least } = preview;
+  const { unchanged, average_jct_s: jct, too_small_per_hour: least } = preview;
   return (
     <ul className="what-happens">
       <li>
@@ -115,9 +115,8 @@ function WhatHappens({ tried, budget, period, now, billed, cap, preview }: Asked
       )}
       <li>
         Jobs are expected to take <b>{duration(jct)}</b> on average
-        {period !== null && ", as if all hours had that"}; {duration(before.average_jct_s)} by the
-        plan in force{period !== null && `, that of ${period}`} ({change(before.average_jct_s, jct)}
-        ).
+        {period !== null && ", as if all hours had that"}; {duration(unchanged.average_jct_s)} at
+        today’s budget ({change(unchanged.average_jct_s, jct)}).
       </li>
       <li>{reached(preview)}</li>
       <li>The average that is steered to counts from now: what was over or under is forgiven.</li>

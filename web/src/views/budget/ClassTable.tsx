@@ -32,7 +32,7 @@ export function ClassTable({ changes, tried, same }: ClassTableProps) {
           <thead>
             <tr>
               <th scope="col">Class</th>
-              <th scope="col">GPUs of a job: now → then</th>
+              <th scope="col">GPUs of a job</th>
               <th scope="col" className="numeric">
                 Average JCT
               </th>
@@ -55,31 +55,32 @@ export function ClassTable({ changes, tried, same }: ClassTableProps) {
   );
 }
 
-/** `tried`: null is the budget there is, where classes change with what is learnt of them. */
+/** `tried`: null is the budget there is. */
 export function headingOf(count: number, all: number, tried: number | null): string {
-  const at = tried === null ? "At today's budget" : `At ${usdPerHour(tried)}`;
-  if (count === 0) return `${at} a new plan would change no class`;
-  return `${at} a new plan would change ${count} of ${plural(all, "class", "classes")}`;
+  if (tried === null) return "Classes at today’s budget";
+  const at = `At ${usdPerHour(tried)}`;
+  if (count === 0) return `${at} no class gets other GPUs`;
+  return `${at} ${count} of ${plural(all, "class", "classes")} would get other GPUs`;
 }
 
 function Row({ change, moved }: { change: ClassChange; moved: boolean }) {
-  const { before, after } = change;
+  const { before: known, unchanged: before, after } = change;
   const jct = (seconds: number) => duration(seconds);
   return (
     <tr className={moved ? "" : "faint"}>
       <th scope="row">
         <a href={linkTo("classes", classOf(change.name))}>{streamWords(change.name)}</a>
         {!moved && <div className="small">unchanged</div>}
-        {!before && <div className="small">new to the plan</div>}
+        {!known && <div className="small">new to the plan</div>}
       </th>
       <td data-label="GPUs of a job">
         <Widths change={change} />
       </td>
       <td className="numeric" data-label="Average JCT">
-        <FromTo from={before && jct(before.average_jct_s)} to={jct(after.average_jct_s)} />
+        <FromTo from={jct(before.average_jct_s)} to={jct(after.average_jct_s)} />
       </td>
       <td className="numeric" data-label="Cost per job">
-        <FromTo from={before && usd(before.cost_per_job)} to={usd(after.cost_per_job)} />
+        <FromTo from={usd(before.cost_per_job)} to={usd(after.cost_per_job)} />
       </td>
       <td className="numeric" data-label="Active jobs">
         {change.active_jobs}
@@ -88,15 +89,15 @@ function Row({ change, moved }: { change: ClassChange; moved: boolean }) {
   );
 }
 
-function FromTo({ from, to }: { from: string | null; to: string }) {
-  return from === null || from === to ? to : `${from} → ${to}`;
+function FromTo({ from, to }: { from: string; to: string }) {
+  return from === to ? to : `${from} → ${to}`;
 }
 
 const MOST = 6;
 /** Stretches of a class that are listed before the rest is folded away. */
 
 function Widths({ change }: { change: ClassChange }) {
-  const found = stretches(change.before, change.after);
+  const found = stretches(change.unchanged, change.after);
   const line = (stretch: (typeof found)[number]) => (
     <li key={stretch.first} className={stretch.changed ? "" : "faint"}>
       <span className="faint">{epochWords(stretch, found.length === 1)}:</span>{" "}

@@ -83,7 +83,7 @@ it("a time out of reach says what can be had", async () => {
   const { pick } = shown();
   await wish("0.1");
   expect((await screen.findByRole("alert")).textContent).toBe(
-    "Out of reach: the fastest plan takes 8 min 16 s, the cheapest 1 h.",
+    "Out of reach: the fastest plan takes 8.3 min, the cheapest 1 h.",
   );
   expect(pick).not.toHaveBeenCalled();
 });

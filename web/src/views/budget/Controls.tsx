@@ -2,7 +2,7 @@ import { useId, useState, type SyntheticEvent } from "react";
 
 import { ApiError, wordsOf } from "../../api/client";
 import type { Frontier, Preview } from "../../api/types";
-import { duration, settableDigits, usd } from "../../format";
+import { duration, settableDigits, usdPerHour } from "../../format";
 import { client } from "../../state/session";
 import type { Previewing } from "./hooks";
 import {
@@ -35,7 +35,7 @@ export function Controls(props: ControlsProps) {
   const { frontier, scale, tried, budget, preview, pick, typed, onTyped } = props;
   const id = useId();
   const jct = preview.data?.average_jct_s;
-  const says = `${usd(tried)} per hour${jct ? `: jobs take ${duration(jct)} on average` : ""}`;
+  const says = `${usdPerHour(tried)}${jct ? `: jobs take ${duration(jct)} on average` : ""}`;
   return (
     <div className="controls">
       <div className="controls-line">

@@ -12,9 +12,9 @@ interface OutcomeProps {
   cap: number | null;
 }
 
-/** What would come of a budget, beside what there is now. */
+/** What would come of a budget, beside the same prediction for the budget there is. */
 export function Outcome({ preview, frontier, tried, cap }: OutcomeProps) {
-  const { before } = preview;
+  const { unchanged } = preview;
   const spend = (planned: number) => Math.min(planned, cap ?? Infinity); // never more is rented
   return (
     <div className="outcome" aria-live="polite">
@@ -25,7 +25,7 @@ export function Outcome({ preview, frontier, tried, cap }: OutcomeProps) {
             <tr>
               <th scope="col">Predicted</th>
               <th scope="col" className="numeric">
-                plan in force
+                at today’s budget
               </th>
               <th scope="col" className="numeric">
                 at {usdPerHour(tried)}
@@ -38,16 +38,16 @@ export function Outcome({ preview, frontier, tried, cap }: OutcomeProps) {
           <tbody>
             <Line
               name="average JCT"
-              now={duration(before.average_jct_s)}
+              now={duration(unchanged.average_jct_s)}
               then={duration(preview.average_jct_s)}
-              change={change(before.average_jct_s, preview.average_jct_s)}
+              change={change(unchanged.average_jct_s, preview.average_jct_s)}
             />
             <P95 preview={preview} />
             <Line
-              name="expected spend"
-              now={usdPerHour(spend(before.budget_per_hour))}
+              name="average bill"
+              now={usdPerHour(spend(unchanged.budget_per_hour))}
               then={usdPerHour(spend(preview.spend_per_hour))}
-              change={change(spend(before.budget_per_hour), spend(preview.spend_per_hour))}
+              change={change(spend(unchanged.budget_per_hour), spend(preview.spend_per_hour))}
             />
           </tbody>
         </table>
@@ -82,7 +82,7 @@ function Line({
 }
 
 function P95({ preview }: { preview: Preview }) {
-  const { p95_jct_s: then, before_p95_jct_s: now } = preview;
+  const { p95_jct_s: then, unchanged_p95_jct_s: now } = preview;
   if (then === null) {
     return (
       <tr>

@@ -7,7 +7,9 @@ import { usePicture, type Answer } from "../../state/hooks";
 import { useCost } from "../../state/ranges";
 import { distinct, isShort } from "./averages";
 import {
+  averageBill,
   bandWords,
+  billVerdict,
   budgetWords,
   forecastOf,
   HOUR_S,
@@ -19,22 +21,29 @@ import {
   verdict,
 } from "./money";
 
-/** The answer in one line; the figures behind it follow. */
+/** The answer in one line: the average bill against the budget; the figures behind it follow. */
 export function Headline({ budget, frontier }: { budget: Budget; frontier: Frontier | null }) {
-  const hours = (budget.now - budget.since) / HOUR_S;
-  const { budget_per_hour: now, average_spend_per_hour: average, calendar } = budget;
+  const { budget_per_hour: now } = budget;
+  const cost = useCost("calendar month", now).data;
   const week = usualBudget(budget);
-  const { tone, words } = verdict(average, calendar?.allowed_per_hour ?? now, hours);
+  if (!cost) return <p className="headline plain">…</p>;
+  const { tone, words } = billVerdict(cost);
   return (
     <p className={`headline ${tone}`}>
       <strong>{capital(words)}.</strong> <Announced words={words} tone={tone} />
       <span>
-        {usdPerHour(average)} on average since {moment(budget.since)}; the budget is{" "}
-        {budgetWords(week, periodOf(budget), now)}.{" "}
+        {billSoFar(cost)}; the budget is {budgetWords(week, periodOf(budget), now)}.{" "}
         {frontier && moreWords(frontier, week, budget.max_spend_per_hour)}
       </span>
     </p>
   );
+}
+
+/** "The average bill is $27.62/h since Nov 19, 14:00:00" */
+function billSoFar(cost: Cost): string {
+  const { perHour, hours, since } = averageBill(cost);
+  if (!(hours > 0)) return "Nothing is on the bill yet";
+  return `The average bill is ${usdPerHour(perHour)} since ${moment(since)}`;
 }
 
 /** Said aloud when it is another verdict, not whenever a figure moves: that would be every second. */
@@ -56,21 +65,63 @@ function capital(words: string): string {
 export function Stats({ budget }: { budget: Budget }) {
   const version = budget.budget_per_hour;
   const month = useCost("calendar month", version);
+  return (
+    <>
+      <div className="stats">
+        <BillStat cost={month} />
+        <SpendNow budget={budget} />
+        <ForecastStat cost={month} />
+        <CapStat budget={budget} />
+        <JobsStat />
+      </div>
+      <More budget={budget} month={month} />
+    </>
+  );
+}
+
+/** The same average as in the headline and in `boa cost`. */
+function BillStat({ cost }: { cost: Answer<Cost> }) {
+  if (!cost.data) return <Unknown label="Average bill" cost={cost} />;
+  const { perHour, hours, since } = averageBill(cost.data);
+  const { tone, words } = billVerdict(cost.data);
+  return (
+    <Stat
+      label="Average bill"
+      value={hours > 0 ? usdPerHour(perHour) : "–"}
+      tone={tone}
+      note={
+        <>
+          {words}
+          {hours > 0 && <div>since {moment(since)}</div>}
+          <Old cost={cost} />
+        </>
+      }
+    />
+  );
+}
+
+/** Figures that one seldom needs: what plans are made with, and averages of other times. */
+function More({ budget, month }: { budget: Budget; month: Answer<Cost> }) {
+  const { budget_per_hour: allowed, effective_budget_per_hour: effective } = budget;
   const averages = distinct([
-    { label: "Average of 24 hours", cost: useCost("day", version) },
-    { label: "Average of 7 days", cost: useCost("week", version) },
+    { label: "Average of 24 hours", cost: useCost("day", allowed) },
+    { label: "Average of 7 days", cost: useCost("week", allowed) },
     { label: "Average this month", cost: month },
   ]);
   return (
-    <div className="stats">
-      <SpendNow budget={budget} />
-      {averages.map(({ label, cost }) => (
-        <Average key={label} label={label} cost={cost} />
-      ))}
-      <ForecastStat cost={month} />
-      <CapStat budget={budget} />
-      <JobsStat />
-    </div>
+    <details className="more-figures">
+      <summary>More figures: what is planned with, other averages</summary>
+      <div className="stats">
+        <Stat
+          label="Planned with"
+          value={usdPerHour(effective)}
+          note={pacingWords(allowed, effective, budget.max_spend_per_hour)}
+        />
+        {averages.map(({ label, cost }) => (
+          <Average key={label} label={label} cost={cost} />
+        ))}
+      </div>
+    </details>
   );
 }
 
@@ -86,21 +137,11 @@ function Old({ cost }: { cost: Answer<Cost> }) {
 }
 
 function SpendNow({ budget }: { budget: Budget }) {
-  const { budget_per_hour: allowed, effective_budget_per_hour: effective } = budget;
-  const pacing = pacingWords(allowed, effective, budget.max_spend_per_hour);
   return (
     <Stat
       label="Spend now"
       value={usdPerHour(budget.spend_now_per_hour)}
-      note={
-        pacing ? (
-          <span title={pacing}>
-            budget {usdPerHour(allowed)}, planned with {usdPerHour(effective)}
-          </span>
-        ) : (
-          `budget ${usdPerHour(allowed)} on average`
-        )
-      }
+      note={`budget ${usdPerHour(budget.budget_per_hour)} on average`}
     />
   );
 }
@@ -129,20 +170,18 @@ function Average({ label, cost: answer }: { label: string; cost: Answer<Cost> })
 
 function ForecastStat({ cost }: { cost: Answer<Cost> }) {
   if (!cost.data) return <Unknown label="Forecast of the month" cost={cost} />;
-  const { amount, allowed, tone, words } = forecastOf(cost.data);
-  const known = cost.data.forecast_basis !== "none";
+  const { amount, words } = forecastOf(cost.data);
   return (
     <Stat
       label="Forecast of the month"
-      value={known ? usd(amount) : "–"}
-      tone={tone}
+      value={amount === null ? "–" : usd(amount)}
+      tone={amount === null ? "plain" : billVerdict(cost.data).tone}
       note={
         <>
           {words}
-          {bandWords(cost.data) && (
+          {amount !== null && bandWords(cost.data) && (
             <div title={cost.data.forecast_band_basis}>{bandWords(cost.data)}</div>
           )}
-          {tone !== "plain" && <div>it allows {usd(allowed)}</div>}
           <Old cost={cost} />
         </>
       }

@@ -8,10 +8,10 @@ const PREVIEW = {
   budget_per_hour: 10,
   too_small_per_hour: null,
   average_jct_s: 900,
-  before: { budget_per_hour: 30, average_jct_s: 600 },
+  unchanged: { budget_per_hour: 30, average_jct_s: 600 },
 } as Preview;
 
-it("marks the budget that is tried where it is, with the plan in force", () => {
+it("marks the budget that is tried where it is, with the budget there is", () => {
   const [now, tried] = marksOf(PREVIEW, 10, SCALE);
   expect(now).toMatchObject({ x: 30, y: 600, text: "now" });
   expect(tried).toMatchObject({ x: 10, y: 900, text: "$10.00/h" });

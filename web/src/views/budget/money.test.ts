@@ -2,7 +2,9 @@ import { describe, expect, it } from "vitest";
 
 import type { Cost, Frontier } from "../../api/types";
 import {
+  averageBill,
   bandWords,
+  billVerdict,
   moreWords,
   dollarWords,
   forecastOf,
@@ -15,7 +17,6 @@ import {
 } from "./money";
 
 const NOW = Date.UTC(2026, 10, 16) / 1000; // half of a month of 30 days has gone
-const monthEnd = Date.UTC(2026, 11, 1) / 1000;
 
 function cost(fields: Partial<Cost>): Cost {
   return {
@@ -71,7 +72,7 @@ describe("an average against the budget", () => {
   it("is no verdict in the first hour", () => {
     expect(verdict(99, 10, 0.5)).toEqual({
       tone: "plain",
-      words: "too early to say: 30 min so far",
+      words: "too soon to say: 30 min so far",
     });
     expect(verdict(0, 10, 0).tone).toBe("plain");
   });
@@ -82,49 +83,31 @@ describe("an average against the budget", () => {
   });
 });
 
-describe("the forecast of a month", () => {
-  it("is held against the budget over the hours of the month", () => {
-    expect(forecastOf(cost({ total_usd: 3600, forecast_month_usd: 7300 }))).toMatchObject({
-      allowed: 7200,
-      tone: "good",
-      words: "on budget",
+describe("the average bill and the forecast of a month", () => {
+  const over = { forecast_over_s: 15 * 86_400, forecast_pace_per_hour: 10.6 };
+
+  it("are compared with the budget over the same time, and have one verdict", () => {
+    // Half a day without a node goes into one average and not into the other.
+    const late = cost({ ...over, average_spend_per_hour: 9.8, forecast_allowed_per_hour: 10 });
+    expect(averageBill(late)).toMatchObject({ perHour: 10.6, allowed: 10, hours: 360 });
+    expect(billVerdict(late)).toEqual({ tone: "warn", words: "6 % over budget" });
+    expect(forecastOf({ ...late, forecast_month_usd: 7632 })).toEqual({
+      amount: 7632,
+      words: "for Nov 1–30, if the bill stays at $10.60/h",
     });
   });
 
-  it("allows only for the hours since anything was rented", () => {
-    const late = cost({ total_usd: 1440, average_spend_per_hour: 20, forecast_month_usd: 8640 });
-    expect(forecastOf(late)).toMatchObject({ allowed: 3600 + 720, words: "2× the budget" });
-  });
-
-  it("allows for the hours to come what a calendar does, whatever holds now", () => {
-    const calendar = { month_left_usd: 500 } as NonNullable<Cost["calendar"]>;
-    expect(forecastOf(cost({ total_usd: 3600, calendar })).allowed).toBe(3600 + 500);
-  });
-
-  it("says of how little it is, and that there is none before anything was spent", () => {
+  it("say that it is too soon until an hour was spent", () => {
     const early = cost({ forecast_basis: "short", forecast_over_s: 720, forecast_month_usd: 3602 });
-    expect(forecastOf(early)).toMatchObject({
-      tone: "plain",
-      words: "at the pace of the last 12 min only",
+    expect(forecastOf(early)).toEqual({
+      amount: null,
+      words: "too soon to say: 12 min of spending, and it takes an hour",
     });
-    expect(forecastOf(cost({ forecast_basis: "none", forecast_month_usd: 0 }))).toMatchObject({
-      tone: "plain",
-      words: "no forecast yet: nothing spent so far",
+    expect(billVerdict(early).words).toBe("too soon to say: 12 min so far");
+    expect(forecastOf(cost({ forecast_basis: "none", forecast_month_usd: 0 }))).toEqual({
+      amount: null,
+      words: "too soon to say: nothing spent so far",
     });
-  });
-
-  it("is no budget's where as much is spent as that allows", () => {
-    const left = 5;
-    const now = monthEnd - left * 3600;
-    const average = 10.01;
-    const spent = average * (30 * 24 - left);
-    const close = cost({
-      now,
-      total_usd: spent,
-      average_spend_per_hour: average,
-      forecast_month_usd: spent + average * left,
-    });
-    expect(forecastOf(close)).toMatchObject({ tone: "good", words: "on budget" });
   });
 });
 
@@ -180,7 +163,7 @@ describe("what plans are made with", () => {
   });
 
   it("is worth no word where it is the budget", () => {
-    expect(pacingWords(10, 10.05, null)).toBe("");
+    expect(pacingWords(10, 10.05, null)).toBe("Plans are made with the budget itself.");
   });
 
   it("is explained where the average is being caught up with", () => {

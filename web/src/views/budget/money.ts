@@ -1,6 +1,6 @@
 /** Money in words: on budget or not, what a month will have cost, what one more dollar buys. */
 import type { Budget, Cost, Frontier, Unused } from "../../api/types";
-import { duration, percent, plural, trimmed, usd, usdPerHour } from "../../format";
+import { days, duration, percent, plural, trimmed, usd, usdPerHour } from "../../format";
 import type { Tone } from "../../parts/basics";
 import { monthOf } from "../../state/ranges";
 
@@ -35,7 +35,7 @@ export interface Verdict {
 export function verdict(average: number, budget: number, hours: number): Verdict {
   if (!(hours > 0)) return { tone: "plain", words: "nothing rented yet" };
   if (hours < LEAST_HOURS) {
-    return { tone: "plain", words: `too early to say: ${duration(hours * HOUR_S)} so far` };
+    return { tone: "plain", words: `too soon to say: ${duration(hours * HOUR_S)} so far` };
   }
   const over = average / budget - 1;
   if (Math.abs(over) <= ON_BUDGET) return { tone: "good", words: "on budget" };
@@ -44,36 +44,59 @@ export function verdict(average: number, budget: number, hours: number): Verdict
   return { tone: over > FAR_OVER ? "bad" : "warn", words };
 }
 
+/** The average bill, and the budget over the same time: headline, tile, forecast and
+ * `boa cost` go by it. */
+export interface AverageBill {
+  perHour: number;
+  allowed: number;
+  hours: number;
+  since: number;
+}
+
+export function averageBill(cost: Cost): AverageBill {
+  const seconds = cost.forecast_over_s ?? 0;
+  return {
+    perHour: cost.forecast_pace_per_hour ?? cost.average_spend_per_hour,
+    allowed: cost.forecast_allowed_per_hour ?? cost.allowed_per_hour,
+    hours: seconds / HOUR_S,
+    since: cost.now - seconds,
+  };
+}
+
+/** Whether the average bill is on budget. */
+export function billVerdict(cost: Cost): Verdict {
+  const { perHour, allowed, hours } = averageBill(cost);
+  return verdict(perHour, allowed, hours);
+}
+
 /** Hours that an average is over: the service leaves out what was before anything was rented. */
 export function hoursOf(cost: Cost): number {
   return cost.average_spend_per_hour > 0 ? cost.total_usd / cost.average_spend_per_hour : 0;
 }
 
 export interface Forecast {
-  amount: number;
-  /** What the budget comes to over the same hours. */
-  allowed: number;
-  tone: Tone;
+  /** Null: it is too soon to say. */
+  amount: number | null;
+  /** What it stands on; or why there is none. */
   words: string;
 }
 
-/** `cost`: since the month's begin, and from when on anything was spent in it. */
+/** Where the month ends if the average bill stays as it is. It has no verdict of its own: that of
+ * the average bill is its, too. Nothing is made of less than an hour. */
 export function forecastOf(cost: Cost): Forecast {
-  const { begin, end } = monthOf(cost.now);
-  const amount = cost.forecast_month_usd;
-  const byHour = ((end - cost.now) / HOUR_S) * cost.budget_per_hour;
-  const left = cost.calendar?.month_left_usd ?? byHour;
-  const counted = Math.min(hoursOf(cost), (cost.now - begin) / HOUR_S);
-  const allowed = left + counted * cost.allowed_per_hour;
+  const { perHour, hours } = averageBill(cost);
   if (cost.forecast_basis === "none") {
-    return { amount, allowed, tone: "plain", words: "no forecast yet: nothing spent so far" };
+    return { amount: null, words: "too soon to say: nothing spent so far" };
   }
   if (cost.forecast_basis === "short") {
-    const over = duration(cost.forecast_over_s ?? 0);
-    return { amount, allowed, tone: "plain", words: `at the pace of the last ${over} only` };
+    const over = duration(hours * HOUR_S);
+    return { amount: null, words: `too soon to say: ${over} of spending, and it takes an hour` };
   }
-  const { tone, words } = verdict(amount, allowed, LEAST_HOURS);
-  return { amount, allowed, tone, words };
+  const { begin, end } = monthOf(cost.now);
+  return {
+    amount: cost.forecast_month_usd,
+    words: `for ${days(begin, end)}, if the bill stays at ${usdPerHour(perHour)}`,
+  };
 }
 
 /** Between what the month ends in four of five cases; empty: too little is known. */
@@ -132,25 +155,25 @@ export function billWords(
   cap: number | null,
 ): string {
   if (cap !== null && cap < budget && planned >= cap * (1 - 1e-9)) {
-    return `Planned with ${usd(cap)}/h: the hard cap, which is below this budget.`;
+    return `Planned with ${usdPerHour(cap)}: the hard cap, which is below this budget.`;
   }
   if (Math.abs(gain - 1) < 0.01) return "";
   const why = gain > 1 ? ": idle and booting nodes cost, too" : "";
-  return `Planned with ${usd(planned)}/h, since a planned dollar has come to ${usd(gain)} on the bill so far${why}.`;
+  return `Planned with ${usdPerHour(planned)}, since a planned dollar has come to ${usd(gain)} on the bill so far${why}.`;
 }
 
-/** What is planned with, where that is not the budget itself; "" if it is. */
+/** What is planned with, and why, where that is not the budget itself. */
 export function pacingWords(budget: number, effective: number, cap: number | null): string {
-  if (Math.abs(effective / budget - 1) < 0.01) return "";
+  if (Math.abs(effective / budget - 1) < 0.01) return "Plans are made with the budget itself.";
   const capped = cap !== null && effective >= cap * (1 - 1e-9);
   if (capped && cap < budget) {
-    return `The hard cap is below the budget: plans are made for ${usd(cap)} per hour.`;
+    return `The hard cap is below the budget: plans are made for ${usdPerHour(cap)}.`;
   }
   const why =
     effective > budget
       ? "less was spent than allowed, or plans came out cheaper"
       : "more was spent than allowed, or plans came out dearer, since idle and booting nodes cost too";
-  return `Plans are made with ${usd(effective)}/h at present, so that the average comes out at the budget: ${why}.`;
+  return `Plans are made with ${usdPerHour(effective)} at present, so that the average comes out at the budget: ${why}.`;
 }
 
 /** What GPUs that no job holds are paid for, and what their nodes are worth to jobs. */

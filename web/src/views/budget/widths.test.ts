@@ -82,19 +82,20 @@ describe("how a class's GPUs change, in words", () => {
 });
 
 describe("whether a class changes", () => {
-  const change = { name: "cnn", arrivals_per_hour: 1, active_jobs: 2, changed: true };
+  const change = { name: "cnn", arrivals_per_hour: 1, active_jobs: 2, changed: true, before: null };
 
   it("is no where a reader would see no difference", () => {
     const after = plan({ ...all([1]), share: 1 - 1e-5 }, { ...all([2]), share: 1e-5 });
-    expect(differs({ ...change, before: plan(all([1])), after })).toBe(false);
+    expect(differs({ ...change, differs: true, unchanged: plan(all([1])), after })).toBe(false);
   });
 
   it("is yes for other GPUs", () => {
-    expect(differs({ ...change, before: plan(all([1])), after: plan(all([2])) })).toBe(true);
+    const [unchanged, after] = [plan(all([1])), plan(all([2]))];
+    expect(differs({ ...change, differs: true, unchanged, after })).toBe(true);
   });
 
   it("is what the service says where it says no", () => {
-    const same = { ...change, changed: false };
-    expect(differs({ ...same, before: null, after: plan(all([2])) })).toBe(false);
+    const [unchanged, after] = [plan(all([1])), plan(all([2]))];
+    expect(differs({ ...change, differs: false, unchanged, after })).toBe(false);
   });
 });

@@ -99,6 +99,6 @@ export function epochWords({ first, last }: Stretch, all: boolean): string {
 
 /** Whether a reader would see any difference. */
 export function differs(change: ClassChange): boolean {
-  if (!change.changed) return false;
-  return stretches(change.before, change.after).some((stretch) => stretch.changed);
+  if (!change.differs) return false;
+  return stretches(change.unchanged, change.after).some((stretch) => stretch.changed);
 }

@@ -71,7 +71,7 @@ describe("groups", () => {
 describe("words", () => {
   test("many seconds are told as hours and minutes, few as they are", () => {
     const words = (...parts: EventPart[]) => parts.map(shownText).join("");
-    expect(words({ text: "saves " }, { text: "212 s", seconds: 212.4 })).toBe("saves 212 s");
+    expect(words({ text: "saves " }, { text: "212 s", seconds: 212.4 })).toBe("saves 3.5 min");
     expect(words({ text: "after " }, { text: "19558 s", seconds: 19558 })).toBe("after 5 h 26 min");
     expect(words({ text: "saves " }, { text: "3,917 s", seconds: 3917 })).toBe("saves 1 h 5 min");
   });

@@ -129,9 +129,7 @@ export function eventsCsv(events: readonly Event[]): string {
   return csv([["number", "time (UTC)", "kind", "job", "node", "text"], ...rows]);
 }
 
-const LONG_S = 600;
-
-/** Seconds are good for what is short; what is long reads better in hours. */
+/** A time is worded here: events of before the style was one are stored as they were said. */
 export function shownText({ text, seconds }: EventPart): string {
-  return seconds === undefined || seconds < LONG_S ? text : duration(seconds);
+  return seconds === undefined ? text : duration(seconds);
 }

@@ -17,8 +17,7 @@ import {
   leftNow,
   leftText,
   leftUsdNow,
-  ranOf,
-  tookOf,
+  timesOf,
 } from "./words";
 
 export type SeenDetails = JobDetails & SeenJob;
@@ -36,6 +35,7 @@ export function Figures({ job, prices, plan }: FiguresProps) {
   const over = hasEnded(job.state);
   const left = leftNow(job, now);
   const rest = leftUsdNow(job, now);
+  const times = timesOf(job, now);
   return (
     <div className="stats">
       <Stat
@@ -44,7 +44,11 @@ export function Figures({ job, prices, plan }: FiguresProps) {
         note={`epoch ${epochText(job)}`}
       />
       {over ? (
-        <Stat label="Took" value={duration(tookOf(job) ?? 0)} note="from submission to end" />
+        <Stat
+          label="Since submission"
+          value={duration(times.sinceSubmission)}
+          note={`to its end: ${duration(times.onGpus)} on GPUs, ${duration(times.waiting)} waiting`}
+        />
       ) : (
         <Stat
           label="Time left"
@@ -74,6 +78,8 @@ function unknownEnd(job: SeenDetails): string {
   return silent ? "it has reported no progress" : "not known yet";
 }
 
+const WAITING = "without GPUs: in the queue, paused, or between two tries";
+
 type Fact = [name: string, value: ReactNode];
 
 /** Metrics of `boa.train.torch` that count samples. */
@@ -82,8 +88,7 @@ const IN_SAMPLES = new Set(["batch_size", "noise_scale"]);
 export function Facts({ job }: { job: SeenDetails }) {
   const { total } = job.rescale_s;
   const [isShared, payer] = [useIsShared(), usePayer(job.class, job.payer)];
-  const ran = ranOf(job, useNow());
-  const waited = job.started_at === null ? null : job.started_at - job.submitted_at;
+  const times = timesOf(job, useNow());
   const running: Fact[] = [
     ["Last start took", total === undefined ? "–" : `${duration(total)} until it trained`],
     ["Runs on", <Where key="where" job={job} />],
@@ -94,9 +99,10 @@ export function Facts({ job }: { job: SeenDetails }) {
     ...(isShared ? [["Paid for by", <Payer key="payer" of={payer} />] satisfies Fact] : []),
     ["Submitted", moment(job.submitted_at)],
     ["Started", job.started_at === null ? "not yet" : moment(job.started_at)],
-    ["Waited for its start", waited === null ? "–" : duration(waited)],
     ...(job.ended_at === null ? [] : [["Ended", moment(job.ended_at)] satisfies Fact]),
-    ["Ran", ran === null ? "–" : duration(ran)],
+    ["On GPUs", duration(times.onGpus)],
+    ["Waiting", <span title={WAITING}>{duration(times.waiting)}</span>],
+    ["Since submission", duration(times.sinceSubmission)],
     ["Rescalings", job.rescalings],
     ["Restarts after failures or losses", job.restarts],
     ["Exit code", job.exit_code === null ? "–" : exitText(job.exit_code)],

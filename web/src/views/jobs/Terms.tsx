@@ -60,7 +60,7 @@ function termsOf(job: SeenDetails): Fact[] {
   if (job.awaits.length > 0) facts.push(["Starts after", job.awaits.join(", ")]);
   if (typeof cost === "number") facts.push(["May cost", usd(cost)]);
   if (typeof time === "number") {
-    facts.push(["May run", `${duration(time)}; ran ${duration(job.ran_s)}`]);
+    facts.push(["May run", `${duration(time)} on GPUs; ${duration(job.ran_s)} so far`]);
   }
   if (job.waits_until !== null) facts.push(["Put off until", moment(job.waits_until)]);
   if (typeof wait === "number" && job.started_at === null) {

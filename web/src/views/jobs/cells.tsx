@@ -7,7 +7,7 @@ import { linkTo, useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
 import { useMayStop } from "../../state/who";
 import { activeText, bestText, bestValue, statesText, type ListRow } from "./sweepRows";
-import { costNow, endText, inOneUnit, leftNow, leftText, leftUsdNow, tookOf } from "./words";
+import { costNow, endText, leftNow, leftText, leftUsdNow, timesOf, timesText } from "./words";
 
 export const Prices = createContext<ReadonlyMap<string, number>>(new Map());
 /** Jobs that were asked to stop from here. */
@@ -86,11 +86,11 @@ export function CostCell({ row }: { row: ListRow }) {
 export function LeftCell({ row }: { row: SeenJob }) {
   const now = useContext(Now);
   const left = leftNow(row, now);
-  const took = tookOf(row);
-  if (row.ended_at !== null && took !== null) {
+  if (row.ended_at !== null) {
+    const times = timesOf(row, now);
     return (
-      <span className="faint" title={`from submission to end, ${moment(row.ended_at)}`}>
-        {`took ${coarse(took)}`}
+      <span className="faint" title={`${timesText(times)}; ended ${moment(row.ended_at)}`}>
+        {`after ${duration(times.sinceSubmission)}`}
       </span>
     );
   }
@@ -108,13 +108,8 @@ function LeftBelow({ row }: { row: SeenJob }) {
   const left = leftNow(row, useContext(Now));
   if (left === null) return null;
   return (
-    <span className="below-name faint">{left < 1 ? leftText(left) : `${coarse(left)} left`}</span>
+    <span className="below-name faint">{left < 1 ? leftText(left) : `${duration(left)} left`}</span>
   );
-}
-
-/** Minutes are enough where there is little room. */
-function coarse(seconds: number): string {
-  return duration(seconds < 3600 && seconds > 60 ? Math.floor(seconds / 60) * 60 : seconds);
 }
 
 export function ProgressCell({ row }: { row: ListRow }) {
@@ -128,7 +123,13 @@ export function ProgressCell({ row }: { row: ListRow }) {
 
 export function SubmittedCell({ row }: { row: SeenJob }) {
   const passed = Math.max(0, useContext(Now) - row.submitted_at);
-  return <span title={moment(row.submitted_at)}>{`${inOneUnit(passed)} ago`}</span>;
+  return <span title={moment(row.submitted_at)}>{`${duration(passed)} ago`}</span>;
+}
+
+export function OnGpusCell({ row }: { row: ListRow }) {
+  const times = timesOf(row, useContext(Now));
+  if (row.group) return <span className="faint">–</span>;
+  return <span title={timesText(times)}>{duration(times.onGpus)}</span>;
 }
 
 /** Must not open the row that it is in. */

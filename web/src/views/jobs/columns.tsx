@@ -10,12 +10,13 @@ import {
   LeftCell,
   LeftUsdCell,
   NameCell,
+  OnGpusCell,
   ProgressCell,
   StopCell,
   SubmittedCell,
 } from "./cells";
 import { newestId, statesText, type ListRow } from "./sweepRows";
-import { costNow, epochText, leftNow, leftUsdNow, pricesOf } from "./words";
+import { costNow, epochText, leftNow, leftUsdNow, pricesOf, timesOf } from "./words";
 
 /** `from`: the least width of the window, in pixels, that has room for it. */
 type JobColumn = Column<ListRow> & { from?: number };
@@ -139,6 +140,16 @@ const MONEY: readonly JobColumn[] = [
 
 /** What it has been through. */
 const PAST: readonly JobColumn[] = [
+  {
+    key: "on_gpus",
+    head: "On GPUs",
+    track: "5.8rem",
+    optional: true,
+    from: 1300,
+    numeric: true,
+    value: (row) => timesOf(row, live.picture.now).onGpus,
+    cell: (row) => <OnGpusCell row={row} />,
+  },
   {
     key: "rescalings",
     head: "Rescalings",

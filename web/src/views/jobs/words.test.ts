@@ -5,13 +5,12 @@ import {
   costNow,
   endText,
   epochText,
-  inOneUnit,
   leftNow,
   leftText,
   leftUsdNow,
-  ranOf,
   reasonOf,
-  tookOf,
+  timesOf,
+  timesText,
 } from "./words";
 
 const PRICES = new Map([["T4", 0.9]]);
@@ -67,26 +66,16 @@ describe("words", () => {
     expect(epochText(job(1, { epoch: 9 }))).toBe("9 of 9");
   });
 
-  test("a job ran since its first start; when it has ended that stands still", () => {
-    expect(ranOf(job(1, { started_at: null }), 9000)).toBeNull();
-    expect(ranOf(job(1), 9000)).toBe(7990);
-    expect(ranOf(job(1, { ended_at: 1500 }), 9000)).toBe(490);
-  });
-
-  test("how long ago something was is said in one unit", () => {
-    expect([0, 42.9, 60, 3599, 7300, 900_000].map(inOneUnit)).toEqual([
-      "0 s",
-      "42 s",
-      "1 min",
-      "59 min",
-      "2 h",
-      "10 d",
-    ]);
-  });
-
-  test("a job took from its submission to its end", () => {
-    expect(tookOf(job(1))).toBeNull();
-    expect(tookOf(job(1, { ended_at: 1500 }))).toBe(500);
+  test("on GPUs and waiting make up the time since submission; one of them grows", () => {
+    const told = { on_gpus_s: 4, waiting_s: 15, since_submission_s: 19, told_at: 2000 };
+    const running = job(1, { ...told, holds_gpus: true });
+    expect(timesOf(running, 2010)).toEqual({ onGpus: 14, waiting: 15, sinceSubmission: 29 });
+    const paused = job(1, { ...told, holds_gpus: false, state: "waiting" });
+    expect(timesOf(paused, 2010)).toEqual({ onGpus: 4, waiting: 25, sinceSubmission: 29 });
+    const over = job(1, { ...told, holds_gpus: false, state: "succeeded" });
+    expect(timesText(timesOf(over, 9000))).toBe(
+      "On GPUs 4 s, waiting 15 s, since submission 19 s",
+    );
   });
 
   test("the reason is a sentence, the service's own where it gave one", () => {

@@ -63,22 +63,24 @@ export function epochText(row: JobRow): string {
   return `${Math.min(row.epoch + 1, row.epochs)} of ${whole(row.epochs)}`;
 }
 
-const UNITS_S = [86_400, 3600, 60];
-
-/** 42 s, 5 min, 3 h, 12 d: how long ago something was need not be said to the second. */
-export function inOneUnit(seconds: number): string {
-  const size = UNITS_S.find((unit) => seconds >= unit) ?? 1;
-  return duration(Math.floor(seconds / size) * size);
+/** The three figures of a job's time, in seconds. Two of them add up to the third. */
+export interface JobTimes {
+  onGpus: number;
+  waiting: number;
+  sinceSubmission: number;
 }
 
-/** Seconds since its first start, up to its end; null before it. */
-export function ranOf(row: JobRow, now: number): number | null {
-  return row.started_at === null ? null : Math.max(0, (row.ended_at ?? now) - row.started_at);
+/** Told, and grown since by the one that grows. */
+export function timesOf(row: SeenJob, now: number): JobTimes {
+  const grown = hasEnded(row.state) ? 0 : Math.max(0, now - row.told_at);
+  const onGpus = (row.on_gpus_s ?? 0) + (row.holds_gpus ? grown : 0);
+  const waiting = (row.waiting_s ?? 0) + (row.holds_gpus ? 0 : grown);
+  return { onGpus, waiting, sinceSubmission: onGpus + waiting };
 }
 
-/** Seconds from its submission to its end, its JCT; null before it. */
-export function tookOf(row: JobRow): number | null {
-  return row.ended_at === null ? null : Math.max(0, row.ended_at - row.submitted_at);
+/** "On GPUs 12 min, waiting 3 s, since submission 12.1 min" */
+export function timesText({ onGpus, waiting, sinceSubmission }: JobTimes): string {
+  return `On GPUs ${duration(onGpus)}, waiting ${duration(waiting)}, since submission ${duration(sinceSubmission)}`;
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -20,8 +20,8 @@ export function Days({ days }: { days: readonly StatementDay[] }) {
       </div>
       <ol className="month-days" aria-label="Spend by day (UTC)">
         {days.map((day) => (
-          <li key={day.day} title={`${day.day}: ${usd(day.total_usd, 2)}`}>
-            <span className="unseen">{`${day.day}: ${usd(day.total_usd, 2)}`}</span>
+          <li key={day.day} title={`${day.day}: ${usd(day.total_usd)}`}>
+            <span className="unseen">{`${day.day}: ${usd(day.total_usd)}`}</span>
             <span className="month-bar" aria-hidden="true">
               <span style={{ height: part(day.total_usd, most) }} />
             </span>

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { percent, usd } from "../../format";
 import { Card } from "../../parts/basics";
 import { Wide } from "../../parts/Wide";
-import type { Grouped, Row } from "./model";
+import { amountOf, type Grouped, type Row } from "./model";
 
 interface GroupProps {
   group: Grouped;
@@ -15,8 +15,9 @@ interface GroupProps {
 export function Group({ group, total, tools }: GroupProps) {
   const rights = group.rows.some((row) => row.budget_usd);
   const counted = group.rows.some((row) => row.jobs > 0);
+  // A table with what everybody has by right needs a row of its own.
   return (
-    <Card title={group.title} tools={tools}>
+    <Card title={group.title} tools={tools} wide={rights}>
       <Wide label={group.title}>
         <table className="plain">
           <thead>
@@ -48,7 +49,7 @@ export function Group({ group, total, tools }: GroupProps) {
                   <span style={{ width: `${(100 * row.total_usd) / total}%` }} />
                 </td>
                 {counted && <td className="numeric">{row.jobs}</td>}
-                <td className="numeric">{usd(row.total_usd, 2)}</td>
+                <td className="numeric">{amountOf(row, "total")}</td>
                 {rights && <td className="numeric">{rightWords(row)}</td>}
               </tr>
             ))}
@@ -62,5 +63,5 @@ export function Group({ group, total, tools }: GroupProps) {
 /** "$400.00: 32 % spent", with that of the parts within it. */
 function rightWords({ budget_usd: right, with_parts_usd: spent }: Row): string {
   if (!right) return "–";
-  return `${usd(right, 2)}: ${percent((spent ?? 0) / right)} spent`;
+  return `${usd(right)}: ${percent((spent ?? 0) / right)} spent`;
 }

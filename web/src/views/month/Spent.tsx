@@ -1,7 +1,7 @@
 import type { Statement } from "../../api/types";
 import { percent, usd } from "../../format";
 import { Card } from "../../parts/basics";
-import { alertsOf, dayWords } from "./model";
+import { alertsOf, amountOf, budgetPeriod, dayWords } from "./model";
 
 /** How much of the month's budget is spent, and which alerts that has passed. */
 export function Spent({ found }: { found: Statement }) {
@@ -15,8 +15,9 @@ export function Spent({ found }: { found: Statement }) {
   return (
     <Card title="The month’s budget">
       <p>
-        <b>{percent(spent / budget)}</b> of {usd(budget, 2)} {complete ? "was" : "is"} spent:{" "}
-        {usd(spent, 2)}, {usd(Math.abs(left), 2)} {left < 0 ? "more than there is" : "left"}.
+        <b>{percent(spent / budget)}</b> of {usd(budget)} for {budgetPeriod(found)}{" "}
+        {complete ? "was" : "is"} spent:{" "}
+        {amountOf(found, "total")}, {usd(Math.abs(left))} {left < 0 ? "more than there is" : "left"}.
       </p>
       <div
         className="month-spent"

@@ -32,7 +32,7 @@ export function Tags({ statement }: { statement: Statement }) {
     <Shown answer={answer} what="what tags spent">
       {(cost) => (
         <Group
-          group={{ title: `By tag: ${kind}`, nobody: "no such tag", rows: taggedRows(cost) }}
+          group={{ title: `By tag: ${kind}`, nobody: "untagged", rows: taggedRows(cost) }}
           total={statement.total_usd}
           tools={tools}
         />

@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import type { Cost, Statement, StatementGroup } from "../../api/types";
 import {
   alertsOf,
+  amountOf,
+  budgetPeriod,
   dayWords,
   groupsOf,
   isMonth,
@@ -64,6 +66,22 @@ test("parts that have a right and spent nothing stay in the list beside those th
   expect(group?.rows.map(({ name }) => name)).toEqual(["lab", "idle"]);
 });
 
+test("less than ten cents is shown by what was rounded to cents", () => {
+  const exact_usd = { total: 0.0142, held: 0.0042, idle: 12.344, booting: 0 };
+  const of = { total_usd: 0.01, held_usd: 0, idle_usd: 12.35, booting_usd: 0, exact_usd };
+  expect(amountOf(of, "total")).toBe("$0.014");
+  expect(amountOf(of, "held")).toBe("$0.0042");
+  expect(amountOf(of, "idle")).toBe("$12.35");
+  expect(amountOf(of, "booting")).toBe("$0.00");
+});
+
+test("the budget of a month in which the service began is that of its days", () => {
+  const [since, end] = [Date.UTC(2026, 10, 1) / 1000, Date.UTC(2026, 11, 1) / 1000];
+  const month = { since, budget_since: since, budget_until: end } as Statement;
+  expect(budgetPeriod(month)).toBe("the whole month");
+  expect(budgetPeriod({ ...month, budget_since: end - 11.4 * 86_400 })).toBe("Nov 19–30");
+});
+
 test("values of a tag come dearest first, what no job held among them", () => {
   const rows = [
     { tag: "zoo", total_usd: 1 },
@@ -71,5 +89,5 @@ test("values of a tag come dearest first, what no job held among them", () => {
     { tag: null, total_usd: 3 },
   ];
   const found = taggedRows({ rows } as unknown as Cost).map(({ name }) => name);
-  expect(found).toEqual(["idle and booting, which no job held", "", "zoo"]);
+  expect(found).toEqual(["idle and booting", "", "zoo"]);
 });

@@ -1,5 +1,6 @@
 /** Months: their names in addresses, and who a line of a statement is of. */
-import type { Cost, Statement, StatementGroup, StatementPayer } from "../../api/types";
+import type { Cost, ExactAmounts, Statement, StatementGroup, StatementPayer } from "../../api/types";
+import { days, usd } from "../../format";
 import { monthOf } from "../../state/ranges";
 
 const NAME = /^\d{4}-(0[1-9]|1[0-2])$/;
@@ -63,8 +64,26 @@ export function dayWords(day: string): string {
   return format.format(Date.parse(`${day}T00:00:00Z`));
 }
 
+const FEW_CENTS = 0.0995;
+
+/** Cents that add up; below ten of them, what they were rounded from. */
+export function amountOf(of: Amounts, name: keyof ExactAmounts): string {
+  const exact = of.exact_usd?.[name] ?? 0;
+  return usd(exact > 0 && exact < FEW_CENTS ? exact : (of[`${name}_usd`] ?? 0));
+}
+
+type Amounts = Partial<
+  Pick<StatementGroup, "exact_usd" | "total_usd" | "held_usd" | "idle_usd" | "booting_usd">
+>;
+
+/** "the whole month"; of one in which the service began: "Nov 19–30". */
+export function budgetPeriod({ since, budget_since: begin, budget_until: end }: Statement): string {
+  if (begin === undefined || end === undefined || begin <= since) return "the whole month";
+  return days(begin, end);
+}
+
 /** Of a payer also what it has by right. */
-export type Row = Pick<StatementGroup, "name" | "total_usd" | "jobs"> &
+export type Row = Pick<StatementGroup, "name" | "total_usd" | "jobs" | "exact_usd"> &
   Partial<Pick<StatementPayer, "with_parts_usd" | "budget_usd">>;
 
 export interface Grouped {
@@ -102,7 +121,7 @@ export function taggedRows({ rows = [] }: Cost): Row[] {
   const found = rows
     .filter((row) => row.total_usd > 0)
     .map(({ tag, ...row }) => ({
-      name: tag === null ? "idle and booting, which no job held" : (tag ?? ""),
+      name: tag === null ? "idle and booting" : (tag ?? ""),
       total_usd: row.total_usd,
       jobs: 0,
     }));

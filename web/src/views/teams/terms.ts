@@ -14,9 +14,9 @@ function nameOf({ each, name }: BudgetStretch): string {
 export function stretchWords(stretch: BudgetStretch): string {
   const { allowed_usd: allowed, spent_usd: spent, left_usd: left, ends } = stretch;
   const over = spent - allowed;
-  const rest = over > CENT ? `${usd(over, 2)} more than that` : `${usd(left, 2)} left`;
+  const rest = over > CENT ? `${usd(over)} more than that` : `${usd(left)} left`;
   const words = [
-    `It has ${usd(allowed, 2)} ${nameOf(stretch)}: ${usd(spent, 2)} is spent, ${rest} until ${moment(ends)}.`,
+    `It has ${usd(allowed)} ${nameOf(stretch)}: ${usd(spent)} is spent, ${rest} until ${moment(ends)}.`,
     rolledWords(stretch),
     stretch.used_up && "It is used up.",
     stretch.each !== "once" &&
@@ -30,8 +30,8 @@ export function stretchWords(stretch: BudgetStretch): string {
 function rolledWords({ each, rolled_usd: rolled }: BudgetStretch): string {
   if (Math.abs(rolled) < CENT) return "";
   return rolled > 0
-    ? `${usd(rolled, 2)} of it was left by the ${each} before.`
-    : `${usd(-rolled, 2)} less than usual: the ${each} before spent it.`;
+    ? `${usd(rolled)} of it was left by the ${each} before.`
+    : `${usd(-rolled)} less than usual: the ${each} before spent it.`;
 }
 
 /** Terms of a part, a sentence or two each; empty: it has none of its own. */
@@ -57,8 +57,8 @@ export function briefTerms(part: Part): string[] {
   const { stretch, max_spend_per_hour: cap, borrows } = part;
   const found: string[] = [];
   if (stretch) {
-    const left = stretch.used_up ? "nothing" : usd(stretch.left_usd, 2);
-    found.push(`${left} left of ${usd(stretch.allowed_usd, 2)} until ${moment(stretch.ends)}`);
+    const left = stretch.used_up ? "nothing" : usd(stretch.left_usd);
+    found.push(`${left} left of ${usd(stretch.allowed_usd)} until ${moment(stretch.ends)}`);
   }
   if (cap !== null) found.push(`never above ${usdPerHour(cap)} at any moment`);
   if (!borrows) found.push("spends its own money only");

@@ -74,7 +74,7 @@ function Row({ simulation, chosen, toggle, changed }: RowProps) {
           <span className={`badge ${BADGES[state]}`}>{state}</span>
         </div>
         <div className="small faint">
-          {policies.join(", ")} at {budgets.map((budget) => usd(budget, cents(budget))).join(", ")}{" "}
+          {policies.join(", ")} at {budgets.map((budget) => usd(budget)).join(", ")}{" "}
           per hour{calendarWords(simulation)}; asked {ago(simulation.asked_at)}
         </div>
         {active && <Active simulation={simulation} changed={changed} />}
@@ -96,10 +96,6 @@ const BADGES = {
   failed: "failed",
   stopped: "",
 } as const;
-
-function cents(budget: number): number {
-  return Number.isInteger(budget) ? 0 : 2;
-}
 
 function Active({ simulation, changed }: { simulation: Simulation; changed: () => void }) {
   const { id, points, points_done: done } = simulation;

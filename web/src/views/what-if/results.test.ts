@@ -88,7 +88,7 @@ describe("what a simulation says in words", () => {
     const dearer = [...BOA, point("sia-autoscale", 0.5, 130, 700)];
     expect(sentences(result(dearer, []))).toEqual([
       "BOA’s jobs finish sooner for less than sia-autoscale’s: " +
-        "8 min 20 s at $120.00/h against 11 min 40 s at $130.00/h.",
+        "8.3 min at $120.00/h against 11.7 min at $130.00/h.",
     ]);
     const cheaper = [...BOA, point("sia-autoscale", 0.5, 50, 400)];
     expect(sentences(result(cheaper, []))[0]).toMatch(/^sia-autoscale’s jobs finish sooner/);
