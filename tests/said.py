@@ -40,10 +40,11 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     ("rescaled", {**START, "why": "room"}, "job 3 (net) → 4×T4: GPUs are free again"),
     ("rescaled", {**START, "why": "nodes"}, "job 3 (net) → 4×T4: moves to other nodes"),
+    ("rescaled", {**START, "why": "returned"}, "job 3 (net) → 4×T4: goes on: it has GPUs again"),
     (
         "rescaled",
         {**START, "why": "widened", "before_width": 2, "saves_s": 120.2, "pause_s": 25.0},
-        "job 3 (net) → 4×T4: 2 before; GPUs that are paid for and that nobody gains more by; "
+        "job 3 (net) → 4×T4: 2 before; widened; "
         "saves 120 s, a pause of 25 s included",
     ),
     (
@@ -56,7 +57,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
             "for_job": "9",
             "wait_s": 120.0,
         },
-        "job 3 (net) → 4×T4: 8 before; squeezed for job 9, which would else wait 120 s for a "
+        "job 3 (net) → 4×T4: 8 before; squeezed for job 9, which would otherwise wait 120 s for a "
         "node; costs it 60 s",
     ),
     (
@@ -281,7 +282,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "node_leaving",
         {"gpu_type": "T4", "in_s": 119.6},
-        "the cloud takes node 8 (T4) away in 120 s: jobs move",
+        "the cloud takes node 8 (T4) away in 120 s",
     ),
     ("node_gone", {"gpu_type": "T4"}, "node 8 (T4) is gone"),
     (

@@ -196,6 +196,12 @@ class Known:
         return min(max(self.epochs_said, self.epochs_seen, 1), MOST_EPOCHS)
 
     @property
+    def knows_work(self) -> bool:
+        """Whether somebody said how much work its jobs have, or one of them has ended."""
+        stated = self.total_work is not None or self.profile is not None
+        return stated or bool(self.work) or self.gpu_s.weight > 0
+
+    @property
     def rescale_s(self) -> Seconds:
         """Seconds of a rescaling on this engine; another engine's stand in until one is measured.
 
