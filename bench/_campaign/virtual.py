@@ -41,7 +41,7 @@ RESCALES = 10.0
 """Rescale times between two rescales of a job, at least."""
 PATIENCE_S: Seconds = 12 * 3600.0
 """Seconds after the last request in which every job has to end."""
-PRIORITIES = ("background", "low", "normal", "high", "urgent")
+PRIORITIES = ("background", "normal", "urgent")
 KINDS = (
     "plain",
     "saves",
@@ -399,8 +399,6 @@ def _kinds(rng: random.Random, gpus: int) -> list[Kind]:
             fields["priority"] = kind
         if kind == "deadline":
             fields["deadline_s"] = work * rng.uniform(0.8, 4.0) + 30.0
-        if rng.random() < 0.15 and kind in ("plain", "saves"):
-            fields["priority"] = rng.choice(("low", "high"))
         saving = SAVING.get(kind) or rng.choice((SAVES, SAVES, *SAVING.values()))
         spec = JobSpec(job_class=name, run=("true",), launcher="single", **fields)
         found.append(Kind(name=name, kind=kind, saving=saving, truth=truth, spec=spec))
