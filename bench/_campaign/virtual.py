@@ -182,6 +182,7 @@ class World(Live):
         job = self.loop.state.jobs.get(key.job)
         if job is None or job.run is None or job.stop_requested or job.held_back:
             self.found.stops["asked for"] += 1
+            self.excused.add(key.job)
             return
         nodes = self.loop.state.nodes
         if any(n not in nodes or not is_usable(nodes[n]) for n in job.run.slots):

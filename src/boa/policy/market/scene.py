@@ -157,6 +157,8 @@ class Scene:
             epochs, course = jobs.epochs[waits], worth.course
             rest = course.times.sum(axis=0) - course.reached[epochs]
             rest -= (1.0 - jobs.left[waits])[:, None] * course.times[epochs]
+            if jobs.forbidden is not None:
+                rest[jobs.forbidden[waits, : rest.shape[1]]] = np.inf
             ends_in[waits] = course.rescale_s + rest.min(axis=1)
         return float(ends_in.sum())
 
