@@ -237,7 +237,8 @@ class World(Live):
                 gap_s = event.at - last.at
                 words = f"job {job.id} ({job.job_class}) after {gap_s:.0f} of {least:.0f} s"
                 self.wrong("rescaled again too soon", f"{words}: {event.text}")
-        self.moved[job.id] = event
+        if event.kind == "rescaled":
+            self.moved[job.id] = event
         self.excused.discard(job.id)
         self._hold_to_truth(job, event)
 

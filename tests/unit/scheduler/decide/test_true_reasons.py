@@ -1,7 +1,8 @@
-"""Reasons that were false on small clusters that are short of GPUs, and the check that finds them."""
+"""Reasons that were false on small clusters short of GPUs, and the check that finds such."""
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,7 @@ def test_a_stop_that_no_event_tells_of_is_found() -> None:
     without = replace(stopping, run=None, state="waiting")
     later = (stopping, without, without)
     states = [runs, *(replace(runs, jobs={"1": job}) for job in later)]
-    found = [checker.violations(a, b, []) for a, b in zip(states, states[1:], strict=False)]
+    found = [checker.violations(a, b, []) for a, b in pairwise(states)]
     assert found == [[], [], ["job 1: its run was stopped without an event"]]
 
 
