@@ -198,6 +198,8 @@ class Checker:
 
     def _deadline(self, before: State, after: State, event: Event) -> Problems:
         why, in_s, takes_s = event.data["why"], event.data["in_s"], event.data.get("takes_s")
+        if takes_s is not None:
+            takes_s += event.data.get("boot_s", 0.0)
         if why == "missed" and in_s > CLOSE:
             yield "the deadline is not over"
         if why == "nears" and takes_s is not None and takes_s > in_s + ROUNDED:
