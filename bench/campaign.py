@@ -11,8 +11,14 @@ forgotten, the ledger equals the cloud's book, the cap was never crossed, and th
 .venv/bin/python bench/campaign.py SEED COUNT [--only FAULTS] [--worlds local,…] [--json FILE]
 .venv/bin/python bench/campaign.py SEED --episode N     one of them again
 .venv/bin/python bench/campaign.py --list               the faults that can be had here
+.venv/bin/python bench/campaign.py SEED COUNT --virtual [--jobs N] [--json FILE]
 
 COUNT faults strike in all. Exits with 1 if anything was violated.
+
+`--virtual`: COUNT episodes on small clusters that are short of GPUs, in virtual time: the real
+control loop and store, and jobs that are acted out, with and without checkpoints, that crash, are
+urgent, have deadlines, are paused. No work may be lost by a decision without an event, none at all
+of a job that cannot checkpoint; every reason must be true, and no job may starve.
 """
 
 import argparse
@@ -28,7 +34,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from _campaign import disks, shim
+from _campaign import disks, shim, short_of_gpus
 from _campaign.episode import MOST, SHARES, Episode, Outcome, planned, possible, run
 from _campaign.faults import Fault
 from _campaign.makers import Makers, available
@@ -38,6 +44,8 @@ from _campaign.world import Means
 
 def main() -> int:
     asked = _arguments()
+    if asked.virtual:
+        return short_of_gpus.main(asked)
     with _means(plain=asked.plain) as means, ExitStack() as open_worlds:
         worlds = [name for name in asked.worlds.split(",") if name in available()]
         known = possible(means, worlds, asked.only.split(",") if asked.only else ())
@@ -155,6 +163,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--worlds", default=",".join(SHARES), help="by default all that can be had")
     parser.add_argument("--plain", action="store_true", help="a plain folder, no disk of its own")
     parser.add_argument("--list", action="store_true", help="the faults that can be had here")
+    parser.add_argument("--virtual", action="store_true", help="short of GPUs, in virtual time")
+    parser.add_argument("--jobs", type=int, default=1, help="episodes at once, with --virtual")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the outcome goes")
     return parser.parse_args()
 

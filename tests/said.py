@@ -40,11 +40,11 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     ("rescaled", {**START, "why": "room"}, "job 3 (net) → 4×T4: GPUs are free again"),
     ("rescaled", {**START, "why": "nodes"}, "job 3 (net) → 4×T4: moves to other nodes"),
+    ("rescaled", {**START, "why": "returned"}, "job 3 (net) → 4×T4: goes on: it has GPUs again"),
     (
         "rescaled",
         {**START, "why": "widened", "before_width": 2, "saves_s": 120.2, "pause_s": 25.0},
-        "job 3 (net) → 4×T4: 2 before; GPUs that are paid for and that nobody gains more by; "
-        "saves 2 min, a pause of 25 s included",
+        "job 3 (net) → 4×T4: 2 before; widened; saves 2 min, a pause of 25 s included",
     ),
     (
         "rescaled",
@@ -56,7 +56,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
             "for_job": "9",
             "wait_s": 120.0,
         },
-        "job 3 (net) → 4×T4: 8 before; squeezed for job 9, which would else wait 2 min for a "
+        "job 3 (net) → 4×T4: 8 before; squeezed for job 9, which would otherwise wait 2 min for a "
         "node; costs it 1 min",
     ),
     (
@@ -282,7 +282,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "node_leaving",
         {"gpu_type": "T4", "in_s": 119.6},
-        "the cloud takes node 8 (T4) away in 2 min: jobs move",
+        "the cloud takes node 8 (T4) away in 2 min",
     ),
     ("node_gone", {"gpu_type": "T4"}, "node 8 (T4) is gone"),
     (

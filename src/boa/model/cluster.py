@@ -203,6 +203,9 @@ class NodeReason:
     """Seconds that jobs finish sooner by it, all together …"""
     over_s: Seconds | None = None
     """… if it is there for so long."""
+    left_s: Seconds | None = None
+    """Seconds that these jobs still have to go, all together; None: nothing is known of the work of
+    some."""
     waiting: int = 0
     """Jobs that wait for GPUs now."""
     moved: tuple[JobId, ...] = ()

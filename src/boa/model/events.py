@@ -61,11 +61,12 @@ Cause: TypeAlias = Literal[
     "widened",
     "squeezed",
     "moved",
+    "returned",
 ]
 """Why a job starts on its GPUs: its first start; an epoch begins that is planned on other GPUs; a
-new plan; fewer GPUs than planned; no longer so; other GPUs of the same kind; after a failure or a
-lost node; a policy that shares GPUs out in rounds; where whole nodes are paid for: GPUs that were
-empty, fewer GPUs for the sake of other jobs, another GPU type."""
+new plan; fewer GPUs than planned; no longer so; other nodes; after a failure, a lost node or a
+pause; a policy that shares GPUs out in rounds; where whole nodes are paid for: more GPUs, fewer
+GPUs, another GPU type; the job had none for a while."""
 FailureCode: TypeAlias = Literal["exit_code", "processes_lost", "engine"]
 """Why a run failed: a process of it ended so; its processes were lost; the engine could not run it,
 and says why."""
@@ -129,6 +130,8 @@ class Start(OfJob):
     attempt: int
     gpu_type: str
     width: int
+    nodes: NotRequired[list[int]]
+    """Nodes that these GPUs are on."""
     epoch: int
     """Counted from 0, as are all."""
     epochs: int
@@ -136,19 +139,27 @@ class Start(OfJob):
     for_epoch: NotRequired[int]
     """The epoch that it was decided for."""
     saves_s: NotRequired[Seconds]
-    """Against the GPUs that it had, until the next planned change; negative: it takes longer."""
+    """Seconds saved compared with staying on the GPUs that it had; negative: it takes longer."""
     extra_usd: NotRequired[Usd]
     """Additional cost; negative: it costs less."""
+    left_s: NotRequired[Seconds]
+    """Seconds that it still had to go on the GPUs that it had, until the next planned change or its
+    end: `saves_s` is never more …"""
+    left_usd: NotRequired[Usd]
+    """… and what these seconds would have cost: it never saves more dollars."""
     planned_gpu_type: NotRequired[str]
     """Where it has fewer GPUs than planned."""
     planned_width: NotRequired[int]
     before_gpu_type: NotRequired[str]
-    """GPUs that it had before, for `widened`, `squeezed` and `moved`."""
+    """GPUs of its last run, unless that failed or was lost."""
     before_width: NotRequired[int]
+    before_nodes: NotRequired[list[int]]
+    """Nodes that they were on."""
     for_job: NotRequired[str]
     """A job that starts on GPUs which this one gives up, for `squeezed` …"""
     wait_s: NotRequired[Seconds]
-    """… and seconds that it would else have waited for a node."""
+    """… and seconds that it would otherwise have waited for a node; left out: no node boots, and
+    none may be rented."""
     pause_s: NotRequired[Seconds]
     """Seconds that the change itself takes."""
 
@@ -275,9 +286,12 @@ class NodeRented(OfNode):
     worth_per_hour: NotRequired[UsdPerHour]
     """Dollars per hour that jobs gain by it, at the price of money."""
     saves_s: NotRequired[Seconds]
-    """Seconds that jobs finish sooner by it, all together …"""
+    """Seconds that jobs finish sooner by it, all together; left out: nothing is known of the work
+    of some …"""
     over_s: NotRequired[Seconds]
     """… if it is there for so long."""
+    left_s: NotRequired[Seconds]
+    """Seconds that the jobs present still have to go, all together: `saves_s` is never more."""
     waiting: NotRequired[int]
     """Jobs that waited for GPUs then."""
 

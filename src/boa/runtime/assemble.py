@@ -1,6 +1,7 @@
 """From what was stored, a loop that goes on from there."""
 
 import hashlib
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,6 +24,7 @@ from boa.runtime.actor import Actor, Log
 from boa.runtime.loop import ControlLoop
 from boa.runtime.submit_keys import SubmitKeys
 from boa.runtime.vault import Vault
+from boa.scheduler.check_reasons import Checker
 from boa.scheduler.decide.decider import UNPLANNED_S, Decider
 from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.learn.node_times import NodeTimes
@@ -110,7 +112,7 @@ def assemble(
         log=log,
         inline=inline,
     )
-    return ControlLoop(
+    loop = ControlLoop(
         config=config,
         clock=clock,
         store=store,
@@ -119,7 +121,7 @@ def assemble(
             _limits(config),
             decider=_decider(config, policy, offers, profiler, times),
             beliefs=profiler,
-            planner=Planner(calculator, profiler, config.replan_s),
+            planner=Planner(calculator, profiler, config.replan_s, last=_last_plan(saved)),
             purse=purse,
             sampling=Sampling(config.speed, saved.points),
             prices=PricesInForce(offers, schedule),
@@ -136,6 +138,9 @@ def assemble(
         keys=SubmitKeys(saved.meta),
         sweeps=_sweeps(saved),
     )
+    if os.environ.get("BOA_CHECK"):
+        loop.checker = Checker(config.max_nodes)
+    return loop
 
 
 def _pay_as_configured(state: State, sharing: Budget | None) -> None:
@@ -159,6 +164,11 @@ def _zone(config: ServiceConfig) -> tzinfo:
 def _last_notice(store: Store) -> int:
     newest = store.notices(limit=1, newest=True)
     return newest[-1].number if newest else 0
+
+
+def _last_plan(saved: Saved) -> int:
+    """Number of the last plan that was told: they are counted on after a restart."""
+    return int(saved.meta.get("plan", {}).get("number", 0))
 
 
 def _limits(config: ServiceConfig) -> NodeLimits:

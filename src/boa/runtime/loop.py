@@ -29,6 +29,7 @@ from boa.runtime.requests import Requests
 from boa.runtime.snapshot import Snapshot
 from boa.runtime.submit_keys import SubmitKeys
 from boa.runtime.vault import Vault
+from boa.scheduler.check_reasons import Checker
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.contents import Contents
 from boa.scheduler.notices import Notices
@@ -101,6 +102,8 @@ class ControlLoop(Requests):
         self._drained: tuple[list[Cell], list[ClassRecord]] = ([], [])
         self.on_overtaken: Callable[[], None] = lambda: None
         """Called when another service has taken the store over: this one has to end."""
+        self.checker: Checker | None = None
+        """Holds every reason against the state, where it is told to (`BOA_CHECK`)."""
         self._clock_moved: Seconds = 0.0
         self._thread: threading.Thread | None = None
         self._snapshot = self._look(clock.now())
@@ -258,6 +261,9 @@ class ControlLoop(Requests):
 
     def _adopt(self, draft: Draft, decided: bool) -> None:
         """It is stored: from here on it is so, and is acted upon."""
+        if self.checker is not None:
+            for problem in self.checker.violations(self.state, draft.state, draft.changes.events):
+                self.actor.log("error", f"check: {problem}")
         self.state, self._drained = draft.state, ([], [])
         self._undecided = not decided and (draft.replan or bool(draft.arrived))
         if draft.changes.tokens:

@@ -162,4 +162,4 @@ def _start(
     draft.open_holds(job, run)
     draft.count(rescalings=rescaled, restarts=retried)
     kind: EventKind = "restarted" if retried else "rescaled" if rescaled else "started"
-    draft.tell(kind, job=job.id, **reasons.told(job, run))
+    draft.tell(kind, job=job.id, **reasons.told(job, run, retried=retried))

@@ -145,6 +145,7 @@ def _reasons(
     """Why nodes are rented, kept or given back, in money and in seconds."""
     found: dict[NodeId, NodeReason] = {}
     known = scene.price > LEAST_PRICE
+    left_s = scene.left_s if all(job.work for job in scene.jobs) else None
     for nodes, gain, over_s in weighed:
         if not nodes:
             continue
@@ -156,6 +157,7 @@ def _reasons(
             worth_per_hour=gain / scene.price * SECONDS_PER_HOUR if known else None,
             saves_s=gain * over_s,
             over_s=over_s,
+            left_s=left_s,
             waiting=waiting,
             moved=tuple(job.id for job in on),
             pause_s=sum(pauses),

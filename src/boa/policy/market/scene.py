@@ -148,6 +148,21 @@ class Scene:
         return self.gains(self.standings, self.look_s)
 
     @cached_property
+    def left_s(self) -> Seconds:
+        """Seconds that all jobs still have to go: where they are, or where they are fastest."""
+        jobs = self.standings
+        ends_in = jobs.ends_in.copy()
+        for worth, rows in jobs.by_class():
+            waits = rows.start + np.flatnonzero(np.isinf(ends_in[rows]))
+            epochs, course = jobs.epochs[waits], worth.course
+            rest = course.times.sum(axis=0) - course.reached[epochs]
+            rest -= (1.0 - jobs.left[waits])[:, None] * course.times[epochs]
+            if jobs.forbidden is not None:
+                rest[jobs.forbidden[waits, : rest.shape[1]]] = np.inf
+            ends_in[waits] = course.rescale_s + rest.min(axis=1)
+        return float(ends_in.sum())
+
+    @cached_property
     def ahead(self) -> Prospects:
         """The same as if no node were about to be ready."""
         if self.look_s == self.ahead_s:

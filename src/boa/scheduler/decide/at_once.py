@@ -15,7 +15,7 @@ from boa.model.workload import GpuType
 from boa.placement.fitting import Room, can_rent, fit, within_limits
 from boa.placement.packing import allocate
 from boa.policy.boa import Planned
-from boa.scheduler.decide.decider import Decider, current_allocations, rent
+from boa.scheduler.decide.decider import Decider, current_allocations, ready_in, rent
 from boa.scheduler.decide.part_caps import (
     Allowance,
     barred,
@@ -123,8 +123,7 @@ class AtOnce(Decider):
         self.unwanted = (self.unwanted | given_up) & draft.nodes.keys()
         rent(draft, placed.new, self.gpu_types, self.weighed, self.coming)
         if self.at_events:
-            boots = self.node_times.boots(self.gpu_types)
-            self.changed = changes(current, placed.allocations, boots)
+            self.changed = changes(current, placed.allocations, self._node_waits(draft, room))
         self._hand_out(draft, placed)
         if self.at_events:
             self._say_waits(draft, jobs, room)
@@ -315,11 +314,16 @@ class AtOnce(Decider):
         if not waiting:
             return
         requested = [node for node in draft.nodes.values() if node.state == "requested"]
-        boots = any(is_usable(node) and node.id not in self.unwanted for node in requested)
+        usable = (node for node in requested if is_usable(node) and node.id not in self.unwanted)
+        boots = {node.gpu for node in usable}
+        booting = {node.id for node in requested}
         limits: tuple[bool, bool] | None = None  # few have to know
         for job in waiting:
             planned = self._is_planned(job)
-            if job.allocation is not None or (boots and planned):
+            if job.allocation is not None:
+                on = (node for node, _ in job.allocation.nodes)
+                said = WAITS["boot" if any(node in booting for node in on) else "others"]
+            elif planned and boots and not boots.isdisjoint(self.usable(job)):
                 said = WAITS["boot"]
             elif not planned:
                 said = WAITS["no_plan"]
@@ -332,6 +336,18 @@ class AtOnce(Decider):
                     said = WAITS["no_room" if full else "worth"]
             if job.id not in self.short and job.reason != said:
                 draft.put_job(replace(job, reason=said))
+
+    def _node_waits(self, draft: Draft, room: Room) -> dict[GpuName, Seconds]:
+        """Seconds until another node could be ready, of types of which one boots or may be
+        rented."""
+        boots, kinds = self.node_times.boots(self.gpu_types), self.gpu_types
+        free = left_to_rent(room, self.nodes(draft))
+        found = {name: boots.get(name, 0.0) for name, kind in kinds.items() if free.has(kind, 1)}
+        for node in draft.nodes.values():
+            if node.state == "requested" and is_usable(node) and node.id not in self.unwanted:
+                wait_s = ready_in(node, boots, draft.now)
+                found[node.gpu] = min(wait_s, found.get(node.gpu, math.inf))
+        return found
 
     def _limits(self, draft: Draft, room: Room) -> tuple[bool, bool]:
         """Whether no node can be rented beside those that are there; whether one could but for the

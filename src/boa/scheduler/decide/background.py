@@ -18,11 +18,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from boa.model.cluster import Allocation, JobId, JobView, NodeId, Share
-from boa.model.events import Cause
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
 from boa.scheduler.decide.decider import Decider, schedulable
-from boa.scheduler.decide.reasons import reason
+from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.views import job_views
 from boa.scheduler.state import Draft
 from boa.scheduler.words.of_keeping import waits_in_background
@@ -122,15 +121,10 @@ class Background:
                 state = "starting" if job.moved_at is None else "rescaling"
             share = Share(given.gpu, given.width)
             left = self.decider.beliefs.left(job)
-            told = reason(job, given, _cause(job, given), None, left)
+            told = reason(job, given, "room", None, left, Change())
             draft.put_job(
                 replace(job, allocation=given, share=share, state=state, why=told, reason="")
             )
-
-
-def _cause(job: JobRecord, given: Allocation) -> Cause:
-    held = job.allocation
-    return "squeezed" if held is not None and given.width < held.width else "room"
 
 
 def _taken(draft: Draft) -> Counter[NodeId]:

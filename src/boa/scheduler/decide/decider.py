@@ -289,7 +289,8 @@ class Decider(ABC):
         if given != job.allocation:
             cause = self.causes.get(job.id) if self.by_job else "round"
             left, change = self.beliefs.left(job), self.changed.get(job.id)
-            told = reason(job, given, cause, self.memory, left, change)
+            scale = self._work_scale(job)
+            told = reason(job, given, cause, self.memory, left, change, scale=scale)
             if given is None:
                 by = self.taken.get(job.id)
                 if by:
@@ -327,6 +328,11 @@ class Decider(ABC):
             )
         return found
 
+    def _work_scale(self, job: JobRecord) -> float | None:
+        """Return the job's work over that of its class; None where nobody knows its work."""
+        work, units = sum(self.beliefs.work(job)), sum(self.beliefs.units(job.stream))
+        return work / units if work > 0 and units > 0 else None
+
     def nodes(self, draft: Draft) -> Sequence[Node]:
         """Nodes that jobs may have, by rising id; the same again while no record is another."""
         unwanted, records = self.unwanted, list(draft.nodes.values())
@@ -356,7 +362,7 @@ class Decider(ABC):
             next_node=draft.state.next_node,
             memory=self.memory,
             booting={
-                node.id: _ready_in(draft.nodes[node.id], boots, draft.now)
+                node.id: ready_in(draft.nodes[node.id], boots, draft.now)
                 for node in (nodes if requested else ())
                 if node.id in requested
             },
@@ -372,7 +378,7 @@ class _Looked(NamedTuple):
     nodes: tuple[Node, ...]
 
 
-def _ready_in(node: NodeRecord, boots: Mapping[GpuName, Seconds], now: Seconds) -> Seconds:
+def ready_in(node: NodeRecord, boots: Mapping[GpuName, Seconds], now: Seconds) -> Seconds:
     """Seconds until a node is expected to be ready; one that is late is expected to be as late
     again."""
     return abs(node.requested_at + boots.get(node.gpu, 0.0) - now)

@@ -1,8 +1,11 @@
-"""Why a job gets the GPUs that it gets, for the event that tells of its start. Pure.
+"""Reasons for the GPUs that a job gets, for the event that tells of its start. Pure.
 
-What a change saves and costs is told against staying on the GPUs that the job had, up to the next
-change that its plan has for it, or else up to its end; the rescaling is paid for by the change. Of
-what comes after that, nothing is lost by leaving it out: it is the same on both sides.
+A reason carries the facts that it was derived from: the GPUs before, the nodes they were on, and
+the time that the job still had to go there. What a change saves and costs is compared with staying
+on those GPUs, up to the next change that the plan has for the job, or else up to its end; the
+rescaling counts as part of the change. There are no figures where the job could not have stayed,
+or where nothing is known of its work. `scheduler/check_reasons.py` holds every reason against the
+state.
 """
 
 import math
@@ -22,19 +25,35 @@ from boa.units import GpuName, Seconds, Usd
 
 MARKET_CAUSES: tuple[Cause, ...] = ("widened", "squeezed", "moved")
 Reason: TypeAlias = Mapping[str, Any]
-"""As a job keeps it: `why` (a cause), `epoch`, `from` (type and width, while it has not started),
-where they are known `saves_s`, `extra_usd` and `pause_s`, and of one that is squeezed `for` whom
-and `wait_s`."""
+"""A reason as a job keeps it: `why` (a cause), `epoch`, `from` (type, width and nodes of its last
+run, until it starts), where they are known `saves_s`, `extra_usd`, `left_s`, `left_usd` and
+`pause_s`, and for `squeezed` the job it is squeezed `for`, and `wait_s`."""
 
 
 class Change(NamedTuple):
-    """Why a market gives a job other GPUs."""
+    """A market's reason to give a job other GPUs."""
 
-    cause: Cause
     for_job: JobId | None = None
-    """Who starts on GPUs that this one gives up …"""
-    wait_s: Seconds = 0.0
-    """… and how long it would have waited for a node instead."""
+    """The job that starts on GPUs which this one gives up."""
+    wait_s: Seconds | None = None
+    """Seconds that it would have waited for a node instead; None: it could not have had one."""
+
+
+class _Had(NamedTuple):
+    """GPUs of a job's last run."""
+
+    step: Step
+    nodes: tuple[int, ...] | None
+    """None: stored by a version that did not keep them."""
+
+
+class _Gain(NamedTuple):
+    """A change compared with staying, and the rest of the job on the GPUs that it had."""
+
+    saves_s: Seconds
+    extra_usd: Usd
+    left_s: Seconds
+    left_usd: Usd
 
 
 def reason(
@@ -44,36 +63,49 @@ def reason(
     memory: object,
     left: float,
     change: Change | None = None,
+    *,
+    scale: float | None = 1.0,
 ) -> Reason:
-    """The reason for giving a job these GPUs. `decided`: why the policy was asked about it;
-    `memory`: what the policy remembers; `left`: the part of its current epoch that is to be done
-    yet; `change`: why a market gives it others."""
-    held = _held(job)
-    known = {} if held is None else {"from": list(held)}
+    """Return the reason for giving a job these GPUs.
+
+    `decided`: why the policy was asked about it; `memory`: what the policy remembers; `left`: the
+    part of its current epoch that is still to be done; `change`: why a market gives it others;
+    `scale`: its work over that of its class, None where nobody knows how much work it has.
+    """
+    had = _had(job)
+    known = {} if had is None else {"from": _stored(had)}
     if given is None:
         return known
-    step = (given.gpu, given.width)
-    cause = _cause(job, step, held, change.cause if change is not None else decided)
+    cause = _cause(job, given, had, change, decided)
     found: dict[str, Any] = {"why": cause, "epoch": job.epoch, **known}
     if change is not None and cause == "squeezed" and change.for_job is not None:
-        found |= {"for": change.for_job, "wait_s": change.wait_s}
-    if held is None or held == step or _silent(job) or not isinstance(memory, Planned):
+        found["for"] = change.for_job
+        if change.wait_s:
+            found["wait_s"] = change.wait_s
+    stays = job.run is not None and job.allocation is not None
+    if had is None or not stays or scale is None or not isinstance(memory, Planned):
         return found
-    gained = _gained(memory, job, held, step, left)
+    step = (given.gpu, given.width)
+    if had.step == step or _silent(job):
+        return found
+    gained = _gained(memory, job, had.step, step, left, scale)
     if gained is None:
         return found
-    if change is not None:
+    if cause in MARKET_CAUSES:
         found["pause_s"] = memory.rests.course(job.stream, _all_on(*step)).rescale_s
-    return {**found, "saves_s": gained[0], "extra_usd": gained[1]}
+    return {**found, **gained._asdict()}
 
 
 def changes(
     before: Mapping[JobId, Allocation],
     after: Mapping[JobId, Allocation],
-    boots: Mapping[GpuName, Seconds],
+    waits: Mapping[GpuName, Seconds],
 ) -> dict[JobId, Change]:
-    """Jobs that were there and have other GPUs now. A job is squeezed for one that starts, on its
-    own node if there is such a one."""
+    """Return the jobs that had GPUs and have others now.
+
+    A job is squeezed for one that starts on a node where it gives GPUs up. `waits`: seconds until
+    another node could be ready, of the types of which one boots or may be rented.
+    """
     has = before.get
     others = [(job, given) for job, given in after.items() if has(job) is not given]  # few
     starts = [(job, given) for job, given in others if job not in before]
@@ -82,25 +114,27 @@ def changes(
         held = before.get(job)
         if held is None or held == given:
             continue
-        if held.gpu != given.gpu:
-            found[job] = Change("moved")
-        elif given.width > held.width:
-            found[job] = Change("widened")
-        elif given.width < held.width:
-            mine = {node for node, _ in held.nodes}
-            beside = (j for j, g in starts if any(node in mine for node, _ in g.nodes))
-            same = (j for j, g in starts if g.gpu == held.gpu)
-            for_job = next(beside, None) or next(same, None)
-            found[job] = Change("squeezed", for_job, boots.get(held.gpu, 0.0))
+        kept = dict(given.nodes)
+        left = {node for node, count in held.nodes if kept.get(node, 0) < count}
+        starts_there = (j for j, g in starts if any(node in left for node, _ in g.nodes))
+        found[job] = Change(next(starts_there, None), waits.get(held.gpu))
     return found
 
 
-def _held(job: JobRecord) -> Step | None:
-    """GPU type and width that it has run on last."""
+def _had(job: JobRecord) -> _Had | None:
+    """Return the GPUs of its last run, and their nodes."""
     if job.run is not None:
-        return job.run.allocation.gpu, job.run.allocation.width
+        held = job.run.allocation
+        return _Had((held.gpu, held.width), tuple(node for node, _ in held.nodes))
     before = job.why.get("from")
-    return None if before is None else (before[0], before[1])
+    if before is None:
+        return None
+    gpu, width, *nodes = before
+    return _Had((gpu, width), tuple(nodes[0]) if nodes else None)
+
+
+def _stored(had: _Had) -> list[Any]:
+    return [*had.step, *([] if had.nodes is None else [list(had.nodes)])]
 
 
 def _silent(job: JobRecord) -> bool:
@@ -108,16 +142,33 @@ def _silent(job: JobRecord) -> bool:
     return job.epoch == 0 and job.progress == 0.0
 
 
-def _cause(job: JobRecord, step: Step, held: Step | None, decided: Cause | None) -> Cause:
+def _cause(
+    job: JobRecord,
+    given: Allocation,
+    had: _Had | None,
+    change: Change | None,
+    decided: Cause | None,
+) -> Cause:
+    step = (given.gpu, given.width)
     if job.attempts == 0:
         return "first"
-    if held == step:
-        return "nodes"
-    if is_short(job, step[1]) and (held is None or step[1] < held[1]):
+    if had is not None and had.step == step:
+        if had.nodes is not None and set(had.nodes) != {node for node, _ in given.nodes}:
+            return "nodes"
+        return "returned" if job.allocation is None else "again"
+    if is_short(job, step[1]) and (had is None or step[1] < had.step[1]):
         return "short"
-    if held is None:
+    if had is None:
         return "again"
-    return decided or "room"
+    if job.allocation is None:
+        return "returned"
+    return (decided or "room") if change is None else _changed(had.step, step)
+
+
+def _changed(had: Step, step: Step) -> Cause:
+    if had[0] != step[0]:
+        return "moved"
+    return "widened" if step[1] > had[1] else "squeezed"
 
 
 def is_short(job: JobRecord, width: int) -> bool:
@@ -125,9 +176,9 @@ def is_short(job: JobRecord, width: int) -> bool:
 
 
 def _gained(
-    memory: Planned, job: JobRecord, held: Step, step: Step, left: float
-) -> tuple[Seconds, Usd] | None:
-    """Seconds saved and dollars more; None where the plan does not know."""
+    memory: Planned, job: JobRecord, held: Step, step: Step, left: float, scale: float
+) -> _Gain | None:
+    """Return what a change saves and costs; None where the plan does not know."""
     if job.stream not in memory.by_class:
         return None
     stay, go = (memory.rests.course(job.stream, _all_on(gpu, width)) for gpu, width in (held, step))
@@ -135,11 +186,12 @@ def _gained(
     until = None if job.share is None else job.share.until
     if until is not None and until <= epoch:
         until = None
-    stay_s, stay_usd = _spent(stay, epoch, left, until)
-    go_s, go_usd = _spent(go, epoch, left, until)
+    stay_s, stay_usd = _spent(stay, epoch, left, until, scale)
+    go_s, go_usd = _spent(go, epoch, left, until, scale)
     moving_usd = go.rescale_s * float(go.rates[epoch])
     saves, extra = stay_s - go_s - go.rescale_s, go_usd + moving_usd - stay_usd
-    return (saves, extra) if math.isfinite(saves) and math.isfinite(extra) else None
+    found = _Gain(saves, extra, stay_s, stay_usd)
+    return found if all(map(math.isfinite, found)) else None
 
 
 @cache
@@ -148,9 +200,11 @@ def _all_on(gpu: GpuName, width: int) -> Variant:
     return Variant(1.0, (gpu,), (width,))
 
 
-def _spent(course: Course, epoch: int, left: float, until: int | None) -> tuple[Seconds, Usd]:
+def _spent(
+    course: Course, epoch: int, left: float, until: int | None, scale: float
+) -> tuple[Seconds, Usd]:
     """Seconds and USD of the rest of an epoch and the epochs after it, up to `until`."""
-    times = course.times[epoch:until].copy()
+    times = course.times[epoch:until] * scale
     with np.errstate(invalid="ignore"):  # where an epoch cannot run, which is then not told
         times[0] *= left
         return float(times.sum()), float((times * course.rates[epoch:until]).sum())
@@ -159,29 +213,40 @@ def _spent(course: Course, epoch: int, left: float, until: int | None) -> tuple[
 # As the event tells it
 
 
-def told(job: JobRecord, run: Run) -> Start:
-    """Fields of the event of a job that starts: on which GPUs, why, and where these are fewer than
-    planned, what was planned."""
+def told(job: JobRecord, run: Run, *, retried: bool = False) -> Start:
+    """Return the fields of the event of a job that starts: on which GPUs, why, and where these are
+    fewer than planned, what was planned.
+
+    `retried`: its last run failed or was lost, whatever had been decided before that.
+    """
     given, share, why = run.allocation, job.share, job.why
+    if retried and why.get("why") not in (None, "short"):
+        why = {"why": "again", "epoch": why.get("epoch", job.epoch)}
     data: Start = {
         "name": job.name,
         "job_class": job.job_class,
         "attempt": run.attempt,
         "gpu_type": given.gpu,
         "width": given.width,
+        "nodes": [node for node, _ in given.nodes],
         "epoch": job.epoch,
         "epochs": job.spec.epochs,
     }
     if "why" in why:
         data["why"], data["for_epoch"] = why["why"], why.get("epoch", job.epoch)
-    if "saves_s" in why:
+    if "from" in why:
+        data["before_gpu_type"], data["before_width"], *nodes = why["from"]
+        if nodes:
+            data["before_nodes"] = nodes[0]
+    if "left_s" in why:
         data["saves_s"], data["extra_usd"] = why["saves_s"], why["extra_usd"]
-    if why.get("why") in MARKET_CAUSES and "from" in why:
-        data["before_gpu_type"], data["before_width"] = why["from"]
-        if "pause_s" in why:
-            data["pause_s"] = why["pause_s"]
-        if "for" in why:
-            data["for_job"], data["wait_s"] = why["for"], why["wait_s"]
+        data["left_s"], data["left_usd"] = why["left_s"], why["left_usd"]
+    if "pause_s" in why:
+        data["pause_s"] = why["pause_s"]
+    if "for" in why:
+        data["for_job"] = why["for"]
+        if why.get("wait_s"):
+            data["wait_s"] = why["wait_s"]
     if share is not None and (is_short(job, given.width) or why.get("why") == "short"):
         data["planned_gpu_type"], data["planned_width"] = share.gpu, share.width
     return data

@@ -106,7 +106,14 @@ class ClassBeliefs:
         return () if known is None or not known.knows_work else known.picture.units
 
     def work(self, job: JobRecord) -> tuple[float, ...]:
-        """The same of a job, which may have said how much it has to do."""
+        """The same of a job, which may have said how much it has to do; none where it is unknown."""
+        known = self._known.get(job.job_class)
+        if known is None or (job.total_work is None and not known.knows_work):
+            return ()
+        return self._supposed(job)
+
+    def _supposed(self, job: JobRecord) -> tuple[float, ...]:
+        """The same, supposed where it is unknown."""
         known, total = self._known.get(job.job_class), job.total_work
         units = () if known is None else known.picture.units
         if total is None or not units:
@@ -116,6 +123,6 @@ class ClassBeliefs:
 
     def remaining(self, job: JobRecord) -> tuple[float, ...]:
         """Units that are expected to be left, by epoch, from the job's current one on."""
-        work = self.work(job)
+        work = self._supposed(job)
         left = work[min(job.epoch, len(work) - 1) :]
         return (max(left[0] - job.progress, 0.0), *left[1:]) if left else ()

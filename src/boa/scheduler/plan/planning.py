@@ -76,14 +76,16 @@ class Planner:
         forecast: Forecast,
         replan_s: Seconds,
         quiet_s: Seconds = QUIET_S,
+        last: int = 0,
     ) -> None:
-        """A plan is made anew after `replan_s` in any case, and never within `quiet_s`."""
+        """A plan is made anew after `replan_s` in any case, and never within `quiet_s`. `last`: the
+        number of the last plan that was stored."""
         self._calculator, self._forecast = calculator, forecast
         self._replan_s, self._quiet_s = replan_s, quiet_s
         self.plan: PlanState | None = None
         self.memory: Planned | None = None
         """The plan as the policy remembers it."""
-        self._asked = _Asked()
+        self._asked = _Asked(number=last)
         self._units: Mapping[str, tuple[float, ...]] = {}
         """Units of every epoch, by class, as they were when it was asked."""
         self._types: Mapping[GpuName, GpuType] | None = None

@@ -140,14 +140,14 @@ def _changed(data: Start) -> Words:
     yield f" → {width}×{data['gpu_type']}: "
     match data.get("why"):
         case "widened":
-            yield f"{before} before; GPUs that are paid for and that nobody gains more by"
+            yield f"{before} before; widened"
         case "squeezed":
             yield f"{before} before; squeezed"
             if "for_job" in data:
                 yield " for "
                 yield Part(f"job {data['for_job']}", job=data["for_job"])
                 if data.get("wait_s"):
-                    yield ", which would else wait "
+                    yield ", which would otherwise wait "
                     yield time(data.get("wait_s", 0.0))
                     yield " for a node"
         case _:
@@ -179,6 +179,8 @@ def _cause(data: Start) -> str:
             return "GPUs are shared out anew"
         case "nodes":
             return "moves to other nodes"
+        case "returned":
+            return "goes on: it has GPUs again"
     if data["epochs"] > 1:
         reached = f"{min(data['epoch'] + 1, data['epochs'])} of {data['epochs']}"
         return f"starts again, having reached epoch {reached}"

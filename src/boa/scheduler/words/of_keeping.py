@@ -7,13 +7,17 @@ from boa.model.records import NodeRecord
 from boa.scheduler.words.amounts import rate
 from boa.units import UsdPerHour
 
-WaitCode = Literal["no_plan", "boot", "no_room", "worth"]
+PAYS = 0.65
+"""Part of its price that a node is worth that is kept for its worth alone: a little less than the
+part below which it is given back, since worths are shown rounded."""
+WaitCode = Literal["no_plan", "boot", "others", "no_room", "worth"]
 """Why a job that a market gives no GPUs waits."""
 WAITS: dict[WaitCode, str] = {
     "no_plan": "waits for a plan that knows its class",
     "boot": "waits for a node that boots",
-    "no_room": "waits for others to end: no further node is allowed (max_nodes) or to be had",
-    "worth": "worth less than a node costs now; it waits for GPUs, half an hour at most",
+    "others": "waits for GPUs that another run is leaving",
+    "no_room": "waits for GPUs: no further node is allowed (max_nodes) or to be had",
+    "worth": "waits for money, half an hour at most: it is worth less than a node costs now",
 }
 
 
@@ -40,6 +44,7 @@ def kept(node: NodeRecord, worth: UsdPerHour | None, *, weighed: bool, draining:
         return node.reason
     price = rate(node.price * node.gpus)
     said = "" if worth is None else f"worth {rate(max(worth, 0.0))} to jobs, for {price}"
+    pays = worth is None or worth >= PAYS * node.price * node.gpus
     match node.state:
         case "requested":
             return f"boots: {said}" if said else "boots"
@@ -48,6 +53,8 @@ def kept(node: NodeRecord, worth: UsdPerHour | None, *, weighed: bool, draining:
         case "ready" if draining:
             return f"to go once it is empty{f': {said}' if said else ''}"
         case "ready" if weighed:
+            if not pays:  # jobs that have begun, or have waited for long, are not sent away
+                return f"kept all the same: {said}"
             return f"kept: {said or 'jobs gain by it, and the plan leaves money over'}"
     return ""
 

@@ -21,12 +21,12 @@ def node_rented(about: About, data: NodeRented) -> Words:
     yield "renting "
     yield node(about)
     yield f": {data['gpus']}×{data['gpu_type']} at {rate(data['price_per_hour'])}"
+    waiting = data.get("waiting", 0)
+    if waiting:
+        yield f"; {waiting} job{'s wait' if waiting > 1 else ' waits'}"
     if "saves_s" not in data:
         return
-    waiting = data.get("waiting", 0)
     yield "; "
-    if waiting:
-        yield f"{waiting} job{'s wait' if waiting > 1 else ' waits'}; "
     yield time(data.get("over_s", 0.0))
     yield " of it save jobs "
     yield worded(data["saves_s"])
@@ -36,18 +36,24 @@ def node_rented(about: About, data: NodeRented) -> Words:
 
 def rent_fields(why: NodeReason | None) -> dict[str, Any]:
     """Reason of a rented node as fields of its event."""
-    if why is None or why.saves_s is None:
+    if why is None:
         return {}
-    worth = {} if why.worth_per_hour is None else {"worth_per_hour": why.worth_per_hour}
-    return {"saves_s": why.saves_s, "over_s": why.over_s, "waiting": why.waiting, **worth}
+    found: dict[str, Any] = {"waiting": why.waiting}
+    if why.left_s is not None and why.saves_s is not None and why.over_s is not None:
+        found["saves_s"], found["left_s"] = min(why.saves_s, why.left_s), why.left_s
+        found["over_s"] = min(why.over_s, why.left_s)
+        if why.worth_per_hour is not None:
+            found["worth_per_hour"] = why.worth_per_hour
+    return found
 
 
 def release_fields(why: NodeReason | None) -> dict[str, Any]:
-    """Reason of a node given back as fields of its event."""
+    """Reason of a node given back as fields of its event. A worth that was not less than the price
+    is not why it goes."""
     if why is None:
         return {}
     found: dict[str, Any] = {"price_per_hour": why.price_per_hour}
-    if why.worth_per_hour is not None:
+    if why.worth_per_hour is not None and why.worth_per_hour < why.price_per_hour:
         found["worth_per_hour"] = why.worth_per_hour
     if why.moved:
         found |= {"moved": list(why.moved), "pause_s": why.pause_s}
@@ -89,7 +95,6 @@ def node_leaving(about: About, data: NodeLeaving) -> Words:
     yield node(about)
     yield f" ({data['gpu_type']}) away in "
     yield time(data["in_s"])
-    yield ": jobs move"
 
 
 def node_gone(about: About, data: OfNode) -> Words:

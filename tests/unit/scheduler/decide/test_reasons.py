@@ -171,7 +171,8 @@ def on(width: int, **fields: Any) -> JobRecord:
     allocation = Allocation("T4", ((1, width),))
     run = Run(attempt=1, allocation=allocation, slots={}, requested_at=0.0, decided_at=0.0)
     share = fields.pop("share", Share("T4", width))
-    return record(1, run=run, attempts=1, epoch=1, progress=0.5, share=share, **fields)
+    held: Any = {"run": run, "allocation": allocation, "attempts": 1}
+    return record(1, **held, epoch=1, progress=0.5, share=share, **fields)
 
 
 @pytest.mark.parametrize(("until", "epochs"), [(2, 0.5), (3, 1.5), (None, 1.5), (1, 1.5)])
@@ -207,11 +208,51 @@ def test_what_cannot_be_compared_has_no_figures() -> None:
 def test_what_a_job_had_is_remembered_while_it_waits_for_gpus() -> None:
     known = planned()
     waiting = reason(on(4), None, None, known, left=1.0)
-    assert waiting == {"from": ["T4", 4]}
-    job = replace(on(4), run=None, why=waiting)
+    assert waiting == {"from": ["T4", 4, [1]]}
+    job = replace(on(4), run=None, allocation=None, why=waiting)
     found = reason(job, Allocation("T4", ((1, 2),)), "plan", known, left=1.0)
-    assert found["saves_s"] < 0
-    assert found["from"] == ["T4", 4]
+    assert found["from"] == ["T4", 4, [1]]
+    assert found["why"] == "short"
+    assert "saves_s" not in found, "it could not have stayed where it was"
+
+
+def test_a_job_that_gets_its_gpus_back_does_not_move() -> None:
+    waiting = reason(on(2), None, None, planned(), left=1.0)
+    job = replace(on(2), run=None, allocation=None, why=waiting)
+    found = reason(job, Allocation("T4", ((1, 2),)), "round", planned(), left=1.0)
+    assert found["why"] == "returned"
+    text = text_of(replace(job, why=found), Allocation("T4", ((1, 2),)))
+    assert text.endswith("2×T4: goes on: it has GPUs again")
+
+
+def test_what_was_stored_without_nodes_says_nothing_of_them() -> None:
+    job = replace(on(2), run=None, allocation=None, why={"from": ["T4", 2]})
+    assert reason(job, Allocation("T4", ((9, 2),)), None, None, 1.0)["why"] == "returned"
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 4.0])
+def test_a_change_never_saves_more_than_the_job_still_takes_and_costs(scale: float) -> None:
+    for before, after in [(8, 1), (1, 8), (4, 2), (2, 4)]:
+        given = Allocation("T4", ((1, after),))
+        found = reason(on(before), given, "round", planned(), left=0.1, scale=scale)
+        stay_s = scale * 1.1 * 1000.0 / RATES[before]
+        assert found["saves_s"] < found["left_s"] == pytest.approx(stay_s)
+        assert -found["extra_usd"] < found["left_usd"] == pytest.approx(stay_s * before * 1e-3)
+
+
+def test_a_job_of_which_nobody_knows_the_work_gets_no_figures() -> None:
+    found = reason(on(2), Allocation("T4", ((1, 4),)), "round", planned(), 1.0, scale=None)
+    assert "saves_s" not in found
+
+
+def test_a_job_is_squeezed_for_one_that_gets_its_gpus_and_waits_only_where_nodes_come() -> None:
+    held = {"1": Allocation("T4", ((1, 4),)), "2": Allocation("T4", ((2, 4),))}
+    after = {"1": Allocation("T4", ((1, 2),)), "2": Allocation("T4", ((2, 2),))}
+    after["3"] = Allocation("T4", ((2, 2),))
+    found = reasons.changes(held, after, {})
+    assert found == {"1": reasons.Change(None, None), "2": reasons.Change("3", None)}
+    assert reasons.changes(held, after, {"T4": 90.0})["2"] == reasons.Change("3", 90.0)
+    assert "wait_s" not in reason(on(4), after["2"], None, None, 1.0, found["2"])
 
 
 def test_the_same_gpus_elsewhere_are_only_other_nodes() -> None:
@@ -234,7 +275,8 @@ def test_the_same_gpus_elsewhere_are_only_other_nodes() -> None:
     ],
 )
 def test_figures_are_worded_by_what_they_mean(saves: float, extra: float, said: str) -> None:
-    why = {"why": "epoch", "epoch": 2, "saves_s": saves, "extra_usd": extra}
+    left = {"left_s": 300.0, "left_usd": 2.0}
+    why = {"why": "epoch", "epoch": 2, "saves_s": saves, "extra_usd": extra, **left}
     text = text_of(replace(on(2), why=why), Allocation("T4", ((1, 4),)))
     assert text == f"job 1 (resnet18) → 4×T4: epoch 3 begins; {said}"
 
