@@ -32,6 +32,45 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "job 3 (net) → 4×T4: epoch 3 begins; saves 3.5 min for $0.31",
     ),
     ("rescaled", {**START, "why": "plan"}, "job 3 (net) → 4×T4: a new plan"),
+    (
+        "preempted",
+        {
+            "name": "net",
+            "why": "job",
+            "by_job": "9",
+            "gpu_type": "T4",
+            "width": 4,
+            "saves": False,
+            "lost_s": 111.2,
+        },
+        "job 3 (net) was preempted by job 9; it gives up 4×T4; 1 min 51 s of work since its last "
+        "checkpoint is lost",
+    ),
+    *(
+        (
+            "preempted",
+            {
+                "name": "net",
+                "why": why,
+                "gpu_type": "T4",
+                "width": 4,
+                "saves": True,
+                "lost_s": 0.0,
+            },
+            f"job 3 (net) was preempted: {said}; it gives up 4×T4 once its checkpoint is saved",
+        )
+        for why, said in (
+            ("room", "its GPUs are needed by jobs that pay for them, or given back"),
+            ("node", "its node is taken back"),
+            ("cap", "the hard cap on spend leaves no room"),
+            ("ended", "the budget has ended"),
+        )
+    ),
+    (
+        "paused",
+        {"name": "net", "lost_s": 111.2},
+        "job 3 (net) was paused; 1 min 51 s of work since its last checkpoint is lost",
+    ),
     ("rescaled", {**START, "why": "round"}, "job 3 (net) → 4×T4: GPUs are shared out anew"),
     (
         "rescaled",

@@ -92,6 +92,22 @@ class PriorityCost(TypedDict):
     """Why an urgent job takes as long as a normal one, where it does."""
 
 
+class DisplacedJob(TypedDict):
+    """A running job that would give up GPUs for another."""
+
+    job: str
+    gpus: int
+    """GPUs that it would give up."""
+    preempted: bool
+    """Whether it would give up all it has, and wait."""
+    seconds: float
+    """Seconds that its stop costs it: rescaling and lost work."""
+    lost_s: float
+    """Seconds of work since its last checkpoint, which it would lose."""
+    cost_usd: float
+    """Dollars that its stop costs."""
+
+
 class JobEstimate(OfClass):
     """Time, dollars and widths of a job that was not submitted, as a normal one; `priorities` has
     others."""
@@ -115,6 +131,8 @@ class JobEstimate(OfClass):
     ways: list[EstimateWay]
     """The widths by epoch, as the plan has them."""
     before: QueueAhead | None
+    displaces: list[DisplacedJob]
+    """Running jobs that would give up GPUs for it, if it came now."""
     put_off: PutOff | None
     """Where it would wait for other hours first; null: it would not."""
     probe: ProbeOffer | None

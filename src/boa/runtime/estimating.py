@@ -14,12 +14,14 @@ from boa.model.service import ServiceConfig
 from boa.model.streams import stream_of
 from boa.policy.boa import Planned
 from boa.scheduler.decide.hours import PutOff
+from boa.scheduler.decide.protection import rank
 from boa.scheduler.learn.class_document import document_of
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.observe import commands
 from boa.scheduler.plan import job_estimate
+from boa.scheduler.plan.displacing import Displaced, displaced
 from boa.scheduler.plan.job_estimate import Basis, Figures, Past, Probe, Range, Stage, Way
 from boa.scheduler.plan.priority_costs import PriorityCost, priority_costs
 from boa.scheduler.plan.queue_ahead import Ahead, Queue, free_gpus, most_gpus, queue_for
@@ -53,6 +55,8 @@ class JobEstimate:
     """Jobs that the ranges are taken from."""
     ways: tuple[Way, ...] = ()
     queue: Queue | None = None
+    displaces: tuple[Displaced, ...] = ()
+    """Running jobs that would give up GPUs for it, if it came now at the priority asked for."""
     put_off: PutOff | None = None
     """Where it would wait for other hours first."""
     probe: Probe | None = None
@@ -97,6 +101,7 @@ class Estimator:
                 job_class=spec.job_class,
                 payer=payer,
                 queue=self._queue(draft, least.gpu, least.width),
+                displaces=self._displaced(draft, least.gpu, spec, spec.priority),
                 probe=job_estimate.probe(least.gpu, least.width, decider.gpu_types, rules),
                 now=now,
             )
@@ -127,8 +132,15 @@ class Estimator:
             put_off=self.scheduler.hours.foreseen(now, job),
             plan=state.number if state is not None and planned else None,
             priorities=priority_costs(
-                memory, job.stream, spec.gpus, decider.priorities, mean, _wider(known, first, now)
+                memory,
+                job.stream,
+                spec.gpus,
+                decider.priorities,
+                mean,
+                _wider(known, first, now),
+                lambda priority: self._displaced(draft, first.gpu, spec, priority),
             ),
+            displaces=self._displaced(draft, first.gpu, spec, spec.priority),
             priority=spec.priority,
             now=now,
         )
@@ -160,9 +172,42 @@ class Estimator:
             widths=tuple(float(step.width) for step in steps),
         )
 
+    def _displaced(
+        self, draft: Draft, gpu: GpuName, spec: JobSpec, priority: Priority
+    ) -> tuple[Displaced, ...]:
+        """Running jobs that a job would take GPUs from, to have the least that it can run on."""
+        if priority == "background":
+            return ()
+        decider = self.scheduler.decider
+        held = sum(
+            job.allocation.width
+            for job in draft.paying
+            if job.allocation is not None and job.allocation.gpu == gpu
+        )
+        new = JobRecord(
+            id="0", spec=replace(spec, priority=priority), serial=0, submitted_at=draft.now
+        )
+        return displaced(
+            draft.paying,
+            gpu,
+            spec.gpus.min - (self._most(gpu) - held),
+            rank(new),
+            lambda job: decider.stop_cost(job, draft.now),
+        )
+
+    def _most(self, gpu: GpuName) -> float:
+        """GPUs of a type that there can be at once."""
+        kind = self.scheduler.decider.gpu_types[gpu]
+        return most_gpus(
+            kind.gpus_per_node,
+            kind.node_price,
+            self.config.max_nodes.get(gpu),
+            self.scheduler.purse.max_spend,
+        )
+
     def _queue(self, draft: Draft, gpu: GpuName, width: int) -> Queue:
         decider, estimates = self.scheduler.decider, self.believed
-        plan, kind = self.scheduler.planner.plan, decider.gpu_types[gpu]
+        plan = self.scheduler.planner.plan
         ahead: list[Ahead] = []
         held: dict[GpuName, int] = {}
         for job in draft.paying:
@@ -182,12 +227,7 @@ class Estimator:
             gpu,
             width,
             sorted(ahead, key=lambda one: int(one.job)),
-            most=most_gpus(
-                kind.gpus_per_node,
-                kind.node_price,
-                self.config.max_nodes.get(gpu),
-                self.scheduler.purse.max_spend,
-            ),
+            most=self._most(gpu),
             free=free_gpus(gpu, ready, held),
             boot_s=decider.node_times.boots([gpu])[gpu],
         )

@@ -80,6 +80,7 @@ def lines(found: "JobEstimate", asked: Priority = "normal") -> list[str]:
             f"boa submit --probe runs it on {offer['width']}×{escape(offer['gpu_type'])} for up to "
             f"{duration(offer['seconds'])} ({dollars(offer['cost_usd'])} at most), and then knows",
             *_before(found),
+            *_displaces(found),
         ]
     time_s, cost = found["time_s"], found["cost_usd"]
     if time_s is None or cost is None:
@@ -92,6 +93,17 @@ def lines(found: "JobEstimate", asked: Priority = "normal") -> list[str]:
         f"cost  {cost_said}{dollars(cost)}{_between(found['cost_range'], dollars)}",
         f"from  {_basis(found)}",
         *waits,
+        *_displaces(found),
+    ]
+
+
+def _displaces(found: "JobEstimate") -> list[str]:
+    """Running jobs that would give up GPUs for it."""
+    return [
+        f"takes {one['gpus']} GPU{'s' if one['gpus'] > 1 else ''} from job {one['job']}, which "
+        + ("waits meanwhile" if one["preempted"] else "goes on with fewer")
+        + f"; the stop costs it {duration(one['seconds'])} ({dollars(one['cost_usd'])})"
+        for one in found.get("displaces", ())  # an older service has none
     ]
 
 

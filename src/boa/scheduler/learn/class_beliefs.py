@@ -106,7 +106,7 @@ class ClassBeliefs:
         return () if known is None or not known.knows_work else known.picture.units
 
     def work(self, job: JobRecord) -> tuple[float, ...]:
-        """The same of a job, which may have said how much it has to do; none where it is unknown."""
+        """The same of a job, which may have said its total; none where it is unknown."""
         known = self._known.get(job.job_class)
         if known is None or (job.total_work is None and not known.knows_work):
             return ()

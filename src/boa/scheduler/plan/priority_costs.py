@@ -5,7 +5,7 @@ have saved them so many seconds. That is what the job costs them: nothing in the
 nothing is paid for it that is not paid anyway.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from boa.model.job import GpuLimits
@@ -13,6 +13,7 @@ from boa.model.priorities import Priorities, Priority
 from boa.policy.boa import Planned
 from boa.policy.market.urgency import AS_FAST, LADDER, Position, to_go, within
 from boa.policy.market.worth import at_weight
+from boa.scheduler.plan.displacing import Displaced
 from boa.scheduler.words.amounts import dollars, seconds
 from boa.units import PerHour, Seconds, Usd, UsdPerHour
 
@@ -31,7 +32,8 @@ class PriorityCost:
     usd: Usd
     """Dollars that are paid for it, and would not be without it."""
     others_s: Seconds
-    """Seconds that all others end later by it, together, as long as the budget stays what it is."""
+    """Seconds that all others end later by it, together, as long as the budget stays what it is:
+    for the money that it takes, and for the stops of jobs that it would take GPUs from now."""
     class_others_s: Seconds
     """Everybody's average JCT: by how much it is longer for the class, were all of it so."""
     class_usd_per_hour: UsdPerHour
@@ -47,10 +49,12 @@ def priority_costs(
     priorities: Priorities,
     estimated: tuple[Seconds, Usd] | None,
     wider: str = "",
+    displacing: Callable[[Priority], Sequence[Displaced]] = lambda _: (),
 ) -> tuple[PriorityCost, ...]:
     """From the dearest on; none where nothing is known of the class within the job's limits.
     `estimated`: time and dollars of the job at its class's own weight, where they are known;
-    `wider`: why its class may not have more GPUs yet."""
+    `wider`: why its class may not have more GPUs yet; `displacing`: running jobs that a job of a
+    priority would take GPUs from now."""
     if planned is None or estimated is None:
         return ()
     price = planned.price
@@ -79,7 +83,7 @@ def priority_costs(
             weight=priorities.weight(name),
             jct_s=jct_s,
             usd=usd,
-            others_s=price * usd,
+            others_s=price * usd + _displaced_s(displacing(name), jct_s or 0.0),
             class_others_s=price * usd * per_hour / everybody if everybody else 0.0,
             class_usd_per_hour=usd * per_hour,
             note=note if name == "urgent" else "",
@@ -87,6 +91,11 @@ def priority_costs(
 
     paid = [cost(name, ways[name][0] * longer, ways[name][1] * dearer) for name in PAID]
     return (*paid, cost("background", None, 0.0))
+
+
+def _displaced_s(jobs: Sequence[Displaced], jct_s: Seconds) -> Seconds:
+    """Rescaling, lost work, and the wait of those that get no GPUs until the job has ended."""
+    return sum(one.seconds + (jct_s if one.preempted else 0.0) for one in jobs)
 
 
 def _as_long(fastest: bool, wider: str) -> str:

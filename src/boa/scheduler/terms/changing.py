@@ -46,7 +46,7 @@ def pause(draft: Draft, job: JobRecord, cost: StopCost, *, force: bool = False) 
     loses = cost.lost_s >= LEAST_LOST_S and not job.spec.preemptible
     if loses and not force:
         raise WouldLoseWork(job.id, cost.lost_s, cost.lost_usd)
-    lost = {"lost_s": cost.lost_s} if cost.lost_s else {}
+    lost: dict[str, Any] = {"lost_s": cost.lost_s} if cost.lost_s else {}
     draft.tell("paused", job=job.id, name=job.name, **lost)
     draft.replan = True
     state = "waiting" if job.run is None else job.state

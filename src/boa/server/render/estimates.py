@@ -30,6 +30,17 @@ def estimate_document(found: JobEstimate) -> answers.JobEstimate:
             "wait_s": queue.wait_s,
             "boot_s": queue.boot_s,
         },
+        "displaces": [
+            {
+                "job": one.job,
+                "gpus": one.gpus,
+                "preempted": one.preempted,
+                "seconds": one.seconds,
+                "lost_s": one.lost_s,
+                "cost_usd": one.usd,
+            }
+            for one in found.displaces
+        ],
         "put_off": None
         if found.put_off is None
         else {"until": found.put_off.until, "why": found.put_off.why},

@@ -35,6 +35,7 @@ const KINDS: Readonly<Record<Exclude<Event["kind"], "other">, Group>> = {
   trouble: "trouble",
   failed: "trouble",
   retry: "trouble",
+  preempted: "trouble",
   restarted: "trouble",
   shortage: "trouble",
   node_leaving: "trouble",

@@ -3,7 +3,13 @@ import type { JobRow, JobState } from "../../api/types";
 import type { Order } from "../../parts/Table";
 import { ENDED } from "../../state/live";
 
-export const ACTIVE: readonly JobState[] = ["waiting", "starting", "running", "rescaling"];
+export const ACTIVE: readonly JobState[] = [
+  "waiting",
+  "starting",
+  "running",
+  "rescaling",
+  "preempted",
+];
 export const PAGE = 200;
 const LONGEST_SEARCH = 200;
 /** The service takes no longer one. */

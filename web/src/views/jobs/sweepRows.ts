@@ -23,7 +23,7 @@ export type ListRow = SeenJob & {
 };
 
 const ORDER: readonly JobState[] = [
-  ...(["running", "rescaling", "starting", "waiting"] as const),
+  ...(["running", "rescaling", "starting", "waiting", "preempted"] as const),
   ...(["succeeded", "stopped", "failed"] as const),
 ];
 

@@ -94,6 +94,7 @@ const STATES: Readonly<Record<JobRow["state"], string>> = {
   waiting: "Waits for GPUs.",
   starting: "Its processes are starting.",
   running: "Training.",
+  preempted: "Another job has its GPUs. It goes on from its checkpoint when there are some again.",
   rescaling: "Moves to other GPUs, and goes on from its checkpoint.",
   succeeded: "Done.",
   failed: "Failed.",
