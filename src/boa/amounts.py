@@ -14,6 +14,8 @@ LEAST_USD: Usd = 1e-6
 NONE = "–"
 """Stands where there is no figure."""
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+_WHOLE = 2.0**53
+"""From here on every float is a whole number."""
 _MOST_DAYS = 100
 """Days beside which hours say nothing."""
 
@@ -71,6 +73,8 @@ def _two(count: int, size: int, large: str, small: str) -> str:
 def _rounded(value: float, digits: int) -> float:
     """Halves up, as in JavaScript: `round` takes the even neighbour."""
     scale: int = 10**digits
+    if value * scale >= _WHOLE:
+        return value
     return math.floor(value * scale + 0.5) / scale
 
 

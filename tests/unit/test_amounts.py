@@ -34,6 +34,12 @@ def test_what_is_no_number_is_a_dash(worded: Callable[[float], str]) -> None:
     assert worded(math.nan) == worded(math.inf) == "–"
 
 
+@given(st.floats())
+def test_every_float_has_words(value: float) -> None:
+    assert amounts.rate(value).endswith("/h")
+    assert amounts.duration(value)
+
+
 @given(st.floats(1e-6, 1e9))
 def test_money_keeps_two_digits_or_cents(amount: float) -> None:
     said = float(amounts.dollars(amount).replace(",", "").removeprefix("$"))

@@ -54,6 +54,7 @@ function dollars(amount: number, least: number, most: number): string {
 /** Halves up. */
 function rounded(value: number, digits: number): number {
   const scale = 10 ** digits;
+  if (value * scale >= Number.MAX_SAFE_INTEGER) return value;
   return Math.floor(value * scale + 0.5) / scale;
 }
 
