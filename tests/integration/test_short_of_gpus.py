@@ -1,0 +1,23 @@
+"""A few of the episodes of `bench/campaign.py --virtual`: no work lost, no false reason."""
+
+import pytest
+
+from _campaign.short_of_gpus import table
+from _campaign.virtual import run
+
+SEED, EPISODES = 20261119, 18
+
+
+@pytest.mark.slow
+def test_short_clusters_lose_no_work_and_give_no_false_reason() -> None:
+    found = [run(SEED, number) for number in range(EPISODES)]
+    wrong = [(one.again, kind, text) for one in found for kind, text in one.violations]
+    assert not wrong, table(found)
+    assert sum(one.jobs for one in found) > 5 * EPISODES
+    assert sum(one.stops["ours"] for one in found) > 0, "or it shows nothing"
+    assert {one.cluster for one in found} == {"1×2", "2×2", "1×4"}
+
+
+def test_an_episode_repeats_from_its_seed_and_number() -> None:
+    first, second = run(SEED, 3), run(SEED, 3)
+    assert first == second
