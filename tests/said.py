@@ -83,11 +83,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "rescaled",
         {**START, "why": "widened", "before_width": 2, "saves_s": 120.2, "pause_s": 25.0},
-<<<<<<< HEAD
         "job 3 (net) → 4×T4: 2 before; widened; saves 2 min, a pause of 25 s included",
-=======
-        "job 3 (net) → 4×T4: 2 before; widened; saves 120 s, a pause of 25 s included",
->>>>>>> wt-check
     ),
     (
         "rescaled",

@@ -38,9 +38,11 @@ export interface paths {
         put?: never;
         /**
          * Pause
-         * @description Have a job give its GPUs up, with a checkpoint, until it is resumed.
+         * @description Pause a job: it saves a checkpoint, releases its GPUs and waits until it is resumed.
          *
-         *     Needs the role member and to be its owner, or the role admin; as does all that follows.
+         *     A pause that would lose work is refused (409), with how much that is, unless `force` is
+         *     true. Needs the role member and to be its owner, or the role admin; as does all that
+         *     follows.
          */
         post: operations["pause"];
         delete?: never;
@@ -1941,6 +1943,39 @@ export interface components {
              */
             urgency: number;
         };
+        /**
+         * DisplacedJob
+         * @description A running job that would give up GPUs for another.
+         */
+        DisplacedJob: {
+            /** Job */
+            job: string;
+            /**
+             * Gpus
+             * @description GPUs that it would give up.
+             */
+            gpus: number;
+            /**
+             * Preempted
+             * @description Whether it would give up all it has, and wait.
+             */
+            preempted: boolean;
+            /**
+             * Seconds
+             * @description Seconds that its stop costs it: rescaling and lost work.
+             */
+            seconds: number;
+            /**
+             * Lost S
+             * @description Seconds of work since its last checkpoint, which it would lose.
+             */
+            lost_s: number;
+            /**
+             * Cost Usd
+             * @description Dollars that its stop costs.
+             */
+            cost_usd: number;
+        };
         /** EpochChoice */
         EpochChoice: {
             /**
@@ -2034,7 +2069,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "submitted" | "started" | "rescaled" | "restarted" | "stop" | "stopped" | "succeeded" | "failed" | "retry" | "paused" | "resumed" | "changed" | "limit" | "deadline" | "node_rented" | "node_ready" | "node_released" | "node_leaving" | "node_gone" | "node_lost" | "orphan" | "shortage" | "planned" | "budget" | "period" | "used_up" | "clock" | "trouble" | "other";
+            kind: "submitted" | "started" | "rescaled" | "restarted" | "preempted" | "stop" | "stopped" | "succeeded" | "failed" | "retry" | "paused" | "resumed" | "changed" | "limit" | "deadline" | "node_rented" | "node_ready" | "node_released" | "node_leaving" | "node_gone" | "node_lost" | "orphan" | "shortage" | "planned" | "budget" | "period" | "used_up" | "clock" | "trouble" | "other";
             /**
              * Text
              * @description Sentence that says what happened.
@@ -2334,7 +2369,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "waiting" | "starting" | "running" | "rescaling" | "succeeded" | "failed" | "stopped";
+            state: "waiting" | "starting" | "running" | "rescaling" | "preempted" | "succeeded" | "failed" | "stopped";
             /**
              * Gpu Type
              * @description Type of the GPUs that it holds now.
@@ -2586,6 +2621,11 @@ export interface components {
              */
             ways: components["schemas"]["EstimateWay"][];
             before: components["schemas"]["QueueAhead"] | null;
+            /**
+             * Displaces
+             * @description Running jobs that would give up GPUs for it, if it came now.
+             */
+            displaces: components["schemas"]["DisplacedJob"][];
             /** @description Where it would wait for other hours first; null: it would not. */
             put_off: components["schemas"]["PutOff"] | null;
             /** @description Where nobody knows the class. */
@@ -2677,7 +2717,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "waiting" | "starting" | "running" | "rescaling" | "succeeded" | "failed" | "stopped";
+            state: "waiting" | "starting" | "running" | "rescaling" | "preempted" | "succeeded" | "failed" | "stopped";
             /**
              * Gpu Type
              * @description Type of the GPUs that it holds now.
@@ -4820,6 +4860,11 @@ export interface components {
             /** @description The most that its start may be put off, from its submission on, for hours of the calendar in which money buys more; 0: it starts as soon as it can. */
             may_wait_s?: number | null;
             /**
+             * @description BOA may stop the job for other jobs although it has no checkpoint: its work then starts over. Jobs that checkpoint need not say so.
+             * @default false
+             */
+            preemptible?: boolean;
+            /**
              * @description Submitting it again under the same key makes no second job.
              * @example nightly-2026-11-16
              */
@@ -4937,6 +4982,26 @@ export interface components {
                     [key: string]: number | null;
                 };
             }[] | null;
+            /**
+             * @description Whether the job saves a checkpoint when it is asked to stop (SIGTERM).
+             * @default false
+             */
+            saves?: boolean;
+            /**
+             * @description `uptime_s` at which the newest complete checkpoint was taken. 0: the one that this attempt resumed from; null: there is none.
+             * @default null
+             */
+            saved_s?: number | null;
+            /**
+             * @description Units of the whole job, all epochs together, as the script knows them; null: unknown.
+             * @default null
+             */
+            total?: number | null;
+            /**
+             * @description Whether the job's work is finished: exit code 0 then ends the job, also after a stop.
+             * @default false
+             */
+            done?: boolean;
         };
         SecretValue: {
             /** @description Letters, digits and _. */
@@ -5283,6 +5348,8 @@ export interface components {
                 deadline_s?: number | null;
                 /** @description The most that its start may be put off, from its submission on, for hours of the calendar in which money buys more; 0: it starts as soon as it can. */
                 may_wait_s?: number | null;
+                /** @description BOA may stop the job for other jobs although it has no checkpoint: its work then starts over. Jobs that checkpoint need not say so. */
+                preemptible?: boolean;
                 /**
                  * @description Submitting it again under the same key makes no second job.
                  * @example nightly-2026-11-16
@@ -5373,6 +5440,7 @@ export type Cost = components['schemas']['Cost'];
 export type CostRow = components['schemas']['CostRow'];
 export type Curve = components['schemas']['Curve'];
 export type DeadlineTerms = components['schemas']['DeadlineTerms'];
+export type DisplacedJob = components['schemas']['DisplacedJob'];
 export type EpochChoice = components['schemas']['EpochChoice'];
 export type EstimateAnswer = components['schemas']['EstimateAnswer'];
 export type EstimateRange = components['schemas']['EstimateRange'];
@@ -5577,7 +5645,10 @@ export interface operations {
     };
     pause: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Pause also where work is lost. */
+                force?: boolean;
+            };
             header?: never;
             path: {
                 /** @description The job's id. */
@@ -5616,6 +5687,15 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The run that reports is over; or something else stands where a log was. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9396,7 +9476,10 @@ export interface operations {
                  *         "start": 1.1,
                  *         "load": 0.3,
                  *         "first_step": 0.4
-                 *       }
+                 *       },
+                 *       "saves": true,
+                 *       "saved_s": 40,
+                 *       "total": 3840000
                  *     }
                  */
                 "application/json": components["schemas"]["Report"];
