@@ -70,6 +70,7 @@ def test_a_worker_sees_the_variables_promised_and_no_others(
         "BOA_EPOCHS": "7",
         "BOA_GRACE_S": "30",
         "BOA_CHECKPOINT_DIR": str(runs.root / "checkpoints" / "1"),
+        "BOA_DONE": str(runs.root / "checkpoints" / "1" / ".boa-done-1"),
         "BOA_KEEPER": str(runs.root / "runs" / "1" / "keeper"),
         "RANK": "1",
         "WORLD_SIZE": "2",

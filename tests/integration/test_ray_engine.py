@@ -108,6 +108,7 @@ def test_ranks_see_the_variables_promised_and_nothing_of_rays_own(runs: RayRuns)
         "BOA_EPOCHS": "7",
         "BOA_GRACE_S": "30",
         "BOA_CHECKPOINT_DIR": str(runs.root / "checkpoints" / "1"),
+        "BOA_DONE": str(runs.root / "checkpoints" / "1" / ".boa-done-1"),
         "WORLD_SIZE": "2",
         "LOCAL_RANK": "0",
         "LOCAL_WORLD_SIZE": "1",

@@ -23,6 +23,7 @@ class RankEnd:
     node_lost: bool = False
     run_lost: bool = False
     unready: bool = False
+    done: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class Ending:
     node_lost: bool = False
     run_lost: bool = False
     unready: bool = False
+    done: bool = False
 
 
 def together(ends: Sequence[RankEnd]) -> Ending:
@@ -57,5 +59,6 @@ def together(ends: Sequence[RankEnd]) -> Ending:
             run_lost=first.run_lost,
             unready=first.unready,
         )
-    stopped = any(end.stopped for end in ends)
-    return Ending(exit_code=0, stopped=stopped, reason="stopped when asked" if stopped else "")
+    stopped, done = any(end.stopped for end in ends), any(end.done for end in ends)
+    why = "done when asked to stop" if done else "stopped when asked"
+    return Ending(exit_code=0, stopped=stopped, reason=why if stopped else "", done=done)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
 
 from boa.engines.passing import OF_TORCHRUN
+from boa.engines.processes import run_files
 
 if TYPE_CHECKING:  # or every rank on a Ray node would import all that a job consists of
     from boa.model.runs import Launch
@@ -85,6 +86,7 @@ def plans(
         "BOA_GPU_TYPE": launch.gpu_type,
         "BOA_ATTEMPT": str(key.attempt),
         "BOA_CHECKPOINT_DIR": launch.checkpoint_dir,
+        "BOA_DONE": os.path.join(launch.checkpoint_dir, f"{run_files.DONE_SIGN}{key.attempt}"),
         "BOA_EPOCHS": str(spec.epochs),
         "BOA_GRACE_S": f"{spec.grace_s:g}",
         **({"BOA_ARTIFACTS": launch.artifacts} if launch.artifacts else {}),

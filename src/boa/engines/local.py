@@ -191,6 +191,10 @@ class LocalEngine:
             if not run.up_told and run.state()[0] in (run_supervisor.UP, run_supervisor.LEFT):
                 run.up_told = True
                 events.append(RunEvent(key=run.key, ended=False))
+            if run.saved_news and run.end is None:
+                run.saved_news = False
+                age_s = max(time.time() - (run.saved_told or 0.0), 0.0)
+                events.append(RunEvent(key=run.key, ended=False, saved=True, saved_age_s=age_s))
             if run.hindrance and (news := run.news) is not None:
                 events.append(news)
             if run.end is not None:
@@ -390,11 +394,12 @@ class LocalEngine:
                 run.write_down()
 
     def _look_for_left(self) -> None:
-        """Ask some supervisors whether they wait for processes that cannot be ended, and some jobs
-        whether they want a keeper."""
+        """Ask some supervisors whether they wait for processes that cannot be ended or have seen
+        a checkpoint, and some jobs whether they want a keeper."""
         running = [run for run in self._runs.values() if run.up_told and not run.dead]
         first = self._next_look if self._next_look < len(running) else 0
         self._next_look = first + LOOKED_AT_ONCE
         for run in running[first : self._next_look]:
             run.look_for_left()
+            run.look_for_saved()
             self._beginnings.keepers.look(self._folders.keeper(run.key.job))

@@ -3,6 +3,7 @@
 Whatever is found there, it answers: what is damaged, or is no plain file, costs this run at most.
 """
 
+import math
 import os
 import re
 import signal
@@ -20,7 +21,9 @@ NOBODY = "0.0.0"
 MOST_OUTCOME_BYTES = 4096
 _STAGES = (run_supervisor.LEFT, run_supervisor.UP, run_supervisor.CLAIMED)
 _TAKEN = re.compile(rf"({'|'.join(_STAGES)})\.([0-9]{{1,10}}\.[0-9]{{1,20}}\.[0-9a-z]{{1,40}})")
-_OUTCOME = re.compile(rf"(-?[0-9]{{1,10}}|)\n([01]|{run_files.LOST})\n([^\n]*)\n", re.DOTALL)
+_OUTCOME = re.compile(
+    rf"(-?[0-9]{{1,10}}|)\n([01]{run_files.DONE}?|{run_files.LOST})\n([^\n]*)\n", re.DOTALL
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +46,10 @@ class LocalRun:
     unasked: bool = False
     """Nobody did."""
     up_told: bool = False
+    saved_told: Seconds | None = None
+    """When it saved last, as far as that was seen …"""
+    saved_news: bool = False
+    """… and not told yet."""
     grace_s: Seconds | None = None
     """It was asked to stop, with this grace."""
     prepared_s: Seconds = 0.0
@@ -150,6 +157,19 @@ class LocalRun:
             cgroup=launched.get("cgroup", self.cgroup),
         )
 
+    def saved_at(self) -> Seconds | None:
+        """When the newest file of its checkpoint folder was written, as its supervisor says."""
+        try:
+            at = float(run_files.read_plain(os.path.join(self.folder, run_files.SAVED), 64))
+        except (OSError, ValueError):
+            return None
+        return at if math.isfinite(at) else None
+
+    def look_for_saved(self) -> None:
+        at = self.saved_at()
+        self.saved_news = at is not None and at != self.saved_told
+        self.saved_told = at
+
     def look_for_left(self) -> None:
         """Look whether its supervisor waits for processes that it cannot end."""
         stage, supervisor = self.state()
@@ -179,11 +199,13 @@ class LocalRun:
             key=self.key,
             ended=True,
             exit_code=exit_code,
-            stopped=how == "1",
+            stopped=how[:1] == "1",
             run_lost=how == run_files.LOST,
+            done=how.endswith(run_files.DONE),
+            saved=self.saved_at() is not None,
             reason=reason.strip(),
             prepared_s=self.prepared_s,
-            said=last_words_of(self.folder, exit_code, reason) if how == "0" else "",
+            said=last_words_of(self.folder, exit_code, reason) if how[:1] == "0" else "",
         )
 
     def write_down(self) -> None:

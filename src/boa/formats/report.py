@@ -143,15 +143,31 @@ REPORT = Format(
             or_empty(list_of(_END, least=0, most=MAX_ENDS)),
             "Epochs that have ended since the last report that arrived.",
         ),
-        Field("saves", FLAG, "Whether a stop (SIGTERM) makes it save a checkpoint.", default=False),
+        Field(
+            "saves",
+            FLAG,
+            "Whether the job saves a checkpoint when it is asked to stop (SIGTERM).",
+            default=False,
+        ),
         Field(
             "saved_s",
             nullable(_AMOUNT),
-            "`uptime_s` at which its newest complete checkpoint was taken; 0: the one that this "
-            "attempt resumed from; none: there is no checkpoint.",
+            "`uptime_s` at which the newest complete checkpoint was taken. 0: the one that this "
+            "attempt resumed from; null: there is none.",
+            default=None,
         ),
-        Field("total", nullable(_AMOUNT), "Units of the whole job, all epochs together."),
-        Field("done", FLAG, "Whether its work is finished: exit 0 ends the job.", default=False),
+        Field(
+            "total",
+            nullable(number(above=0)),
+            "Units of the whole job, all epochs together, as the script knows them; null: unknown.",
+            default=None,
+        ),
+        Field(
+            "done",
+            FLAG,
+            "Whether the job's work is finished: exit code 0 then ends the job, also after a stop.",
+            default=False,
+        ),
         make=as_given,
     ),
 )

@@ -82,7 +82,10 @@ class RunEvent:
     done: bool = False
     """It said that its work was finished (`$BOA_DONE`): exit 0 ends the job, also after a stop."""
     saved: bool = False
-    """A file in its checkpoint folder is newer than its first process."""
+    """Its checkpoint folder holds a file that is newer than its first process. Reported again
+    whenever a newer one is seen."""
+    saved_age_s: Seconds = 0.0
+    """Seconds of real time since the newest of them was written."""
     age_s: Seconds = 0.0
     """How long ago it happened, in seconds of the wall, as far as the engine knows: a run that
     ended while the service was down must not be charged until the restart."""

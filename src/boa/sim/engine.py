@@ -10,6 +10,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from boa.clock import Clock
 from boa.model.cluster import Allocation, JobId, NodeId
@@ -26,6 +27,26 @@ EVERY_EPOCH = 0
 """As `ActiveJob.until`: it wakes at the end of every epoch."""
 Cast = Callable[[Launch], ActiveJob]
 """The job that a first run is to act out."""
+Position: TypeAlias = tuple[int, float]
+"""Progress of a job: the epoch that it is in, and the units done of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """How an acted job keeps its work."""
+
+    at_stop: bool = True
+    """It saves when it is asked to stop, and reports that it does."""
+    every_s: Seconds | None = None
+    """Seconds of training from one checkpoint to the next; None: no others."""
+    reports: bool = True
+    """False: the engine alone notices its checkpoints (`RunEvent.saved`)."""
+
+
+SAVES = Saving()
+"""A stop costs no work; a kill costs what was done since the engine was last polled."""
+NO_SAVING = Saving(at_stop=False)
+"""After every stop it starts over."""
 
 
 def acting_out(profiles: Mapping[str, ClassProfile]) -> Cast:
@@ -58,20 +79,40 @@ class _Acted:
     """Progress that the job had made when this run began."""
     epoch: int
     """The last one that was told of."""
+    saving: Saving
+    kept: Position
+    """The progress that a stop or a kill would leave it, unless it saves then."""
+    saved_at: Seconds | None
+    """When its newest checkpoint was taken; `began`: the one that it resumed from."""
+    ready: bool = False
+    """It has reported that it trains."""
     says_at: Seconds = NEVER
     """When it next reports by itself."""
+    saves_at: Seconds = NEVER
+    """When it next writes a checkpoint by itself."""
     alarm: tuple[Seconds, int] | None = None
     """Moment and stamp of its newest entry among the engine's, as long as it is there."""
     told: bool = False
+    saved_unseen_at: Seconds | None = None
+    """When it wrote a checkpoint that the engine has not told of, and the job never will."""
     ended: RunEvent | None = None
     ended_at: Seconds = NEVER
 
     def wakes_at(self) -> Seconds:
-        return NEVER if self.ended is not None else min(self.job.wakes_at(), self.says_at)
+        if self.ended is not None:
+            return NEVER
+        return min(self.job.wakes_at(), self.says_at, self.saves_at)
+
+    def stops_at(self) -> Seconds:
+        """When it next has something to say, which nobody need be woken for."""
+        at = self.wakes_at()
+        return at if self.ready else min(at, max(self.job.resume_at, self.job.clock))
 
 
 class SimulatedEngine:
-    """`report_s`: how often runs report besides when their epoch changes; None: not at all.
+    """`report_s`: how often runs report besides when training begins, and when their epoch or
+    their newest checkpoint changes; None: not at all. `wakes_ready`: whether the beginning of
+    training is something that `wakes_at` tells.
     `cold_s`: added to a start on a node that no run has been on. `interference`: share of its
     speed that a run across nodes loses beside another such run."""
 
@@ -84,18 +125,22 @@ class SimulatedEngine:
         *,
         cold_s: Seconds = 0.0,
         interference: float = 0.0,
+        wakes_ready: bool = True,
     ) -> None:
         self._clock, self._cast, self._report_s = clock, cast, report_s
         self.breaks: Callable[[Launch], str] = lambda launch: ""
         """Last words of a run that fails as soon as it begins; empty: it does not."""
         self.code = 1
         """Exit code of such a run."""
+        self.saving: Callable[[Launch], Saving] = lambda launch: SAVES
+        """How a run keeps its work, asked when it begins."""
         self._cold_s, self._interference = cold_s, interference
+        self._wakes_ready = wakes_ready
         self.report = report
         self.jobs: dict[JobId, ActiveJob] = {}
         """Jobs as far as they have come, checkpoint and all; those that have ended are gone."""
-        self.checkpoints: dict[JobId, tuple[int, float]] = {}
-        """Where jobs that have not started yet are to go on from: (epoch, units done of it)."""
+        self.checkpoints: dict[JobId, Position] = {}
+        """Where jobs that have not started yet are to go on from."""
         self._runs: dict[RunKey, _Acted] = {}
         self._wakes: list[tuple[Seconds, int, int, _Acted]] = []
         """A heap; of every run that has not ended, one entry that holds."""
@@ -125,9 +170,23 @@ class SimulatedEngine:
             now,
             now + job.truth.rescale_s + cold_s,
         )
-        run = _Acted(len(self.started), launch.key, job, now, _made(job), job.epoch)
-        if self._report_s is not None:
+        run = _Acted(
+            number=len(self.started),
+            key=launch.key,
+            job=job,
+            began=now,
+            units_before=_made(job),
+            epoch=job.epoch,
+            saving=self.saving(launch),
+            kept=(job.epoch, job.done),
+            saved_at=now if _made(job) else None,
+        )
+        if self._wakes_ready and run.saving.reports:
+            run.says_at = job.resume_at
+        elif self._report_s is not None:
             run.says_at = job.resume_at + self._report_s
+        if run.saving.every_s is not None:
+            run.saves_at = job.resume_at + run.saving.every_s
         self._runs[launch.key] = self._pending[run.number] = run
         self._set_alarm(run)
         self._interfere(now)
@@ -140,14 +199,19 @@ class SimulatedEngine:
             return
         self._advance(run, self._clock.now())
         if run.ended is None:
+            if not run.saving.at_stop:
+                run.job.epoch, run.job.done = run.kept
             self._end(run, RunEvent(key=key, ended=True, exit_code=0, stopped=True))
 
     def kill(self, key: RunKey, exit_code: int | None = -9) -> None:
-        """A worker dies: what it did since it was last looked at is lost."""
+        """A worker dies: what it did since its newest checkpoint is lost, or since it was last
+        polled where it keeps none but at a stop."""
         run = self._runs[key]
         if run.ended is None:
             self._advance(run, self._polled_at)
         if run.ended is None:
+            if run.saving.every_s is not None or not run.saving.at_stop:
+                run.job.epoch, run.job.done = run.kept
             self._end(run, RunEvent(key=key, ended=True, exit_code=exit_code))
 
     def poll(self) -> Sequence[RunEvent]:
@@ -161,6 +225,9 @@ class SimulatedEngine:
             if not run.told:
                 run.told = True
                 found.append(RunEvent(key=run.key, ended=False))
+            if run.saved_unseen_at is not None:
+                age_s, run.saved_unseen_at = now - run.saved_unseen_at, None
+                found.append(RunEvent(key=run.key, ended=False, saved=True, saved_age_s=age_s))
             if run.ended is not None:
                 found.append(replace(run.ended, age_s=max(now - run.ended_at, 0.0)))
             else:
@@ -251,16 +318,31 @@ class SimulatedEngine:
         """Up to now, stopping wherever it has something to say."""
         job = run.job
         while run.ended is None and job.clock < now:
-            job.advance(min(run.wakes_at(), now))
+            job.advance(min(run.stops_at(), now))
             if job.finished:
                 self._end(run, RunEvent(key=run.key, ended=True, exit_code=0), job.clock)
-            elif job.epoch != run.epoch or job.clock >= run.says_at:
+                return
+            begins = not run.ready and job.clock >= job.resume_at
+            saves = job.clock >= run.saves_at
+            run.ready = run.ready or begins
+            if saves:
+                self._save(run)
+            if begins or saves or job.epoch != run.epoch or job.clock >= run.says_at:
                 self._say(run)
+
+    def _save(self, run: _Acted) -> None:
+        job = run.job
+        run.kept, run.saved_at = (job.epoch, job.done), job.clock
+        run.saves_at = job.clock + (run.saving.every_s or NEVER)
+        if not run.saving.reports:
+            run.saved_unseen_at = job.clock
+            self._pending[run.number] = run
 
     def _say(self, run: _Acted) -> None:
         job, run.epoch = run.job, run.job.epoch
-        if self._report_s is not None:
-            run.says_at = job.clock + self._report_s
+        run.says_at = NEVER if self._report_s is None else job.clock + self._report_s
+        if not run.saving.reports:
+            return
         self.report(
             Report(
                 job=run.key.job,
@@ -269,6 +351,8 @@ class SimulatedEngine:
                 epoch=job.epoch,
                 progress=job.done,
                 units=_made(job) - run.units_before,
+                saves=run.saving.at_stop,
+                saved_s=None if run.saved_at is None else run.saved_at - run.began,
             )
         )
 

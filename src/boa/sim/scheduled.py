@@ -94,6 +94,7 @@ class ScheduledSimulation:
             self._incoming.append,
             cold_s=settings.cold_s,
             interference=settings.interference,
+            wakes_ready=self._learns,
         )
         self.prices = prices_by(settings.calendar)
         local = LocalCloud(
@@ -206,9 +207,10 @@ class ScheduledSimulation:
         time, not what it decided itself: where nothing is new it would do nothing."""
         answers = self.scheduler.decider.at_events
         for _ in range(MOST_STEPS):
-            before = self.state
+            before, heard = self.state, self._learns and bool(self._incoming or self.engine.news)
             self._step()
             quiet = not self.scheduler.planner.thinking and not self._incoming and self._listed
+            quiet = quiet and not heard  # what was learned counts from the next step
             if quiet and not self.engine.news and (answers or _same(before, self.state)):
                 return
         raise AssertionError("the scheduler does not come to rest")

@@ -21,20 +21,24 @@ from boa.train.checkpoints import Progress
 from boa.train.job import JobContext
 from boa.train.session import (
     context,
+    done,
     epoch,
     epochs,
     latest_checkpoint,
     new_checkpoint,
     report,
     resume,
+    saved,
+    stop_requested,
+    total,
 )
-from boa.train.stopping import stop_requested
 from boa.train.trackers import forward, watch
 
 __all__ = [
     "JobContext",
     "Progress",
     "context",
+    "done",
     "epoch",
     "epochs",
     "forward",
@@ -42,7 +46,9 @@ __all__ = [
     "new_checkpoint",
     "report",
     "resume",
+    "saved",
     "stop_requested",
+    "total",
 ]
 
 watch()  # what the script logs to trackers; in a job only

@@ -92,6 +92,8 @@ class Session:
         units = max(finite(made) or 0.0, 0.0)
         with self._lock:
             begins = self._turn_to(epoch)
+            if units > 0:
+                self._go_on()
             self._counts = self._counts or made is not None
             self.units += units
             self.step = self.step if step is None else _whole(step)
@@ -171,16 +173,36 @@ class Session:
             if os.getpid() == self._pid:
                 self._send()
 
+    def ask(self) -> None:
+        """The script asks whether it is to stop: it saves when it is."""
+        with self._lock:
+            if self.saves or os.getpid() != self._pid:
+                return
+            self.saves = True
+            if self.units > 0:  # else the first report of work says so: none may come before that
+                self._send()
+
+    def _go_on(self) -> None:
+        """There is more work after all: another stage, say."""
+        if self.done:
+            self.done = False
+            if path := self._done_file():
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _done_file(self) -> Path | None:
+        path = os.environ.get(DONE_FILE)
+        return Path(path) if path and self.context.rank == 0 else None
+
     def finish(self) -> None:
         with self._lock:
             if os.getpid() != self._pid or self.done:
                 return
             self.done = True
             self._send(kept=True)
-        path = os.environ.get(DONE_FILE)
-        if path and self.context.rank == 0:
-            with contextlib.suppress(OSError):  # a service that reads no such file
-                Path(path).touch()
+            if path := self._done_file():
+                with contextlib.suppress(OSError):  # a service that reads no such file
+                    path.touch()
 
     def resume(self) -> Progress:
         if self.told:  # the newest checkpoint may be in memory, or older than what was loaded
@@ -188,6 +210,8 @@ class Session:
         home = self.clean_home()
         checkpoint = checkpoints.latest(home) if home else None
         found = checkpoints.progress_at(checkpoint) if checkpoint else None
+        if found is not None and self.saved_s is None:
+            self.saved_s = 0.0
         return self.resume_at(found or Progress())
 
     def resume_at(self, progress: Progress) -> Progress:
@@ -220,6 +244,7 @@ class Session:
         number = _whole(epoch)
         if number is None or number == self.at.epoch:
             return False
+        self._go_on()
         if self._sender is not None and number > self.at.epoch and self._values:
             self._sender.ended({"epoch": number, "values": dict(self._values)})
         self.at = Progress(number, 0.0, self.at.step)
@@ -288,12 +313,16 @@ def epoch(number: int) -> None:
 
 
 def epochs(total: int | None = None) -> Iterator[int]:
-    """The epochs that are left, from the resumed one on. `total`: as the job's spec says."""
+    """The epochs that are left, from the resumed one on. `total`: as the job's spec says.
+
+    After the last one the job's work is finished (`done`), unless it then reports more.
+    """
     last = session().context.epochs if total is None else total
     _warn_of_beginning_anew()
     for number in range(session().at.epoch, last):
         epoch(number)
         yield number
+    done()
 
 
 def _warn_of_beginning_anew() -> None:
@@ -366,6 +395,15 @@ def done() -> None:
     session().finish()
 
 
+def stop_requested() -> bool:
+    """Whether to save a checkpoint now and exit with code 0.
+
+    The first call tells the service that the job saves when it is stopped.
+    """
+    session().ask()
+    return stopping.stop_requested()
+
+
 def latest_checkpoint() -> Path | None:
     """The folder of the newest complete checkpoint."""
     home = session().context.checkpoint_dir
@@ -384,8 +422,10 @@ def new_checkpoint() -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="boa-") as scratch:
             yield Path(scratch)
         return
+    began = session().age()
     with checkpoints.written(home, session().at) as folder:
         yield folder
+    saved(session().age() - began)
 
 
 def finite(value: object) -> float | None:

@@ -5,7 +5,7 @@ import pytest
 from boa.clock import VirtualClock
 from boa.model.records import Report
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
-from boa.sim.engine import SimulatedEngine, acting_out
+from boa.sim.engine import NO_SAVING, SAVES, Saving, SimulatedEngine, acting_out
 from live import START, profile, spec
 
 KEY = RunKey("1", 1)
@@ -45,6 +45,8 @@ def test_a_run_that_ended_while_nobody_looked_says_how_long_ago(
 
 def test_one_that_ends_this_moment_says_now(engine: SimulatedEngine, clock: VirtualClock) -> None:
     clock.advance_to(engine.wakes_at())
+    assert [event.ended for event in engine.poll()] == [False]  # training begins
+    clock.advance_to(engine.wakes_at())
     assert 0 <= end_of(engine).age_s < 1e-6
 
 
@@ -81,6 +83,8 @@ def test_one_that_is_killed_loses_what_it_did_since_it_was_last_looked_at(
     engine.kill(KEY)
     engine.forget(KEY)
     engine.start(launch(RunKey("1", 2)))
+    clock.advance_to(engine.wakes_at())
+    engine.poll()
     assert engine.wakes_at() == pytest.approx(START + 110.0 + 30.0 + 60.0)
 
 
@@ -95,9 +99,85 @@ def test_runs_report_as_often_as_they_are_told_to_and_when_an_epoch_ends(
         clock.advance_to(engine.wakes_at())
         engine.poll()
     assert [(report.epoch, report.units) for report in said] == [
+        (0, 0.0),
         (0, 40.0),
         (0, 80.0),
         (1, 100.0),
         (1, 140.0),
         (1, 180.0),
     ]
+
+
+def ran_for(engine: SimulatedEngine, clock: VirtualClock, seconds: float) -> None:
+    end = clock.now() + seconds
+    while clock.now() < end:
+        clock.advance_to(min(max(engine.wakes_at(), clock.now()), end))
+        engine.poll()
+
+
+def saving(clock: VirtualClock, how: Saving) -> tuple[SimulatedEngine, list[Report]]:
+    said: list[Report] = []
+    known = profile("a", work=(100.0,), rescale_s=30.0)
+    engine = SimulatedEngine(clock, acting_out({"a": known}), said.append)
+    engine.saving = lambda launch: how
+    engine.start(launch(KEY))
+    return engine, said
+
+
+def begins_again(engine: SimulatedEngine) -> None:
+    engine.forget(KEY)
+    engine.start(launch(RunKey("1", 2)))
+
+
+def test_every_report_says_that_the_job_saves_the_one_before_any_work_first(
+    clock: VirtualClock,
+) -> None:
+    engine, said = saving(clock, SAVES)
+    ran_for(engine, clock, 70.0)
+    engine.stop(KEY, 5.0)
+    begins_again(engine)
+    ran_for(engine, clock, 30.0)
+    told = [(report.uptime_s, report.units, report.saves, report.saved_s) for report in said]
+    assert told == [(30.0, 0.0, True, None), (30.0, 0.0, True, 0.0)]
+    assert said[1].progress == 40.0
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_job_that_saves_nothing_starts_over_after_a_stop_and_never_says_that_it_saves(
+    clock: VirtualClock, how: str
+) -> None:
+    engine, said = saving(clock, NO_SAVING)
+    ran_for(engine, clock, 70.0)
+    engine.stop(KEY, 5.0) if how == "stop" else engine.kill(KEY)
+    begins_again(engine)
+    assert engine.wakes_at() == clock.now() + 30.0
+    ran_for(engine, clock, 30.0)
+    assert [(report.saves, report.saved_s, report.progress) for report in said] == [
+        (False, None, 0.0)
+    ] * 2
+    assert engine.wakes_at() == pytest.approx(clock.now() + 100.0)
+
+
+def test_a_job_that_saves_now_and_then_falls_back_to_its_last_save_and_says_when_that_was(
+    clock: VirtualClock,
+) -> None:
+    engine, said = saving(clock, Saving(at_stop=False, every_s=25.0))
+    ran_for(engine, clock, 90.0)
+    assert [report.saved_s for report in said] == [None, 55.0, 80.0]
+    engine.stop(KEY, 5.0)
+    begins_again(engine)
+    ran_for(engine, clock, 30.0)
+    assert (said[-1].progress, said[-1].saved_s, said[-1].saves) == (50.0, 0.0, False)
+
+
+def test_of_checkpoints_of_a_job_that_does_not_report_the_engine_tells(
+    clock: VirtualClock,
+) -> None:
+    engine, said = saving(clock, Saving(at_stop=False, every_s=25.0, reports=False))
+    engine.poll()
+    clock.advance_to(START + 57.0)
+    assert [(event.saved, event.saved_age_s, event.ended) for event in engine.poll()] == [
+        (True, 2.0, False)
+    ]
+    assert engine.poll() == []
+    assert said == []

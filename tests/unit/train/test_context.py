@@ -17,6 +17,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "JobContext",
         "Progress",
         "context",
+        "done",
         "epoch",
         "epochs",
         "forward",
@@ -24,7 +25,9 @@ def test_the_public_names_are_exactly_these() -> None:
         "new_checkpoint",
         "report",
         "resume",
+        "saved",
         "stop_requested",
+        "total",
     ]
     assert all(hasattr(train, name) for name in train.__all__)
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn, TypeAlias
 
-    Outcome: TypeAlias = tuple[int | None, bool, str, bool]
-    """Exit code, whether it was told to stop, why, whether it was lost."""
+    Outcome: TypeAlias = tuple[int | None, bool, str, bool, bool]
+    """Exit code, whether it was told to stop, why, whether it was lost, whether it was done."""
 
 BASE = "/boa"
 MESSAGE = "/dev/termination-log"
@@ -76,9 +76,9 @@ def main(base: str = BASE, message: str = MESSAGE) -> "NoReturn":
         _obey_from_now_on(os.path.join(base, "run"), launch["grace_s"])
         outcome = _run(launch, base)
     except NotHere as trouble:
-        outcome = None, False, str(trouble), trouble.lost
+        outcome = None, False, str(trouble), trouble.lost, False
     except Exception as trouble:
-        outcome = None, False, f"lost: its supervisor failed: {trouble!r}", True
+        outcome = None, False, f"lost: its supervisor failed: {trouble!r}", True, False
     _withdraw(launch)
     _say(message, *outcome)
     os._exit(exit_code(outcome[0]))
@@ -104,7 +104,7 @@ def _run(launch: "dict[str, Any]", base: str) -> "Outcome":
         _make_folders(launch, plan, base)
     first = _await_gang(launch, base)
     if first is None:
-        return 0, True, "stopped before it began", False
+        return 0, True, "stopped before it began", False, False
     workdir = _workdir(launch, base)
     for plan in launch["plans"]:
         _enter(launch, plan, workdir, first)
@@ -117,7 +117,8 @@ def _run(launch: "dict[str, Any]", base: str) -> "Outcome":
     given = _read(base, "launch", SECRETS) if launch["needs"] else b""
     run_supervisor.look_after(folder, PodWorker, given)
     code, how, reason = _read(folder, run_files.OUTCOME).decode("utf-8", "replace").split("\n")[:3]
-    return int(code) if code else None, how == "1", reason.strip(), how == run_files.LOST
+    lost, done = how == run_files.LOST, how.endswith(run_files.DONE)
+    return int(code) if code else None, how[:1] == "1", reason.strip(), lost, done
 
 
 def _obey_from_now_on(folder: str, grace_s: float) -> None:
@@ -135,7 +136,7 @@ def _hold(folder: str) -> "Outcome":
     os.write(1, UP + b"\n")
     while not os.path.lexists(os.path.join(folder, run_supervisor.STOP)):
         time.sleep(LOOK_S)
-    return 0, True, "", False
+    return 0, True, "", False, False
 
 
 # The gang
@@ -287,13 +288,14 @@ def _enter(launch: "dict[str, Any]", plan: "dict[str, Any]", workdir: str, first
 # What is told
 
 
-def _say(path: str, code: "int | None", stopped: bool, reason: str, lost: bool) -> None:
+def _say(path: str, code: "int | None", stopped: bool, reason: str, lost: bool, done: bool) -> None:
     """How it ended; bytes of output, so that it is known whether all of it arrived."""
     told = {
         "code": code,
         "stopped": stopped,
         "reason": reason,
         "lost": lost,
+        "done": done,
         "up": PodWorker.risen,
         "at": time.time(),
         "seen": {rank: log.seen for rank, log in PodWorker.logs.items()},

@@ -78,6 +78,7 @@ class Member:
         node_lost: bool = False,
         run_lost: bool = False,
         unready: bool = False,
+        done: bool = False,
         at: Seconds = 0.0,
         gone_at: Seconds = 0.0,
     ) -> None:
@@ -96,6 +97,7 @@ class Member:
             node_lost=node_lost,
             run_lost=run_lost,
             unready=unready,
+            done=done,
         )
 
     def is_over(self, outcome: Outcome) -> None:
@@ -116,6 +118,7 @@ class Member:
             stopped=stopped,
             node_lost=self.pod.node_leaves,
             run_lost=outcome.lost,
+            done=outcome.done,
             at=outcome.at,
             gone_at=0.0 if self.going else outcome.at,
         )

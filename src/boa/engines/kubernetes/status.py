@@ -50,6 +50,8 @@ class Outcome:
     """Bytes that each rank has printed; empty: nobody could say."""
     unknown: bool = False
     """Whether the kubelet does not know either."""
+    done: bool = False
+    """Whether it had left its sign that its work was finished."""
     told: bool = False
     """Whether its supervisor has said so, and not the kubelet alone."""
 
@@ -242,6 +244,7 @@ def told_by(message: str) -> Outcome | None:
             up=flags[2],
             at=at,
             seen=_seen(seen),
+            done=said.get("done") is True,
             told=True,
         )
     except Exception:  # RecursionError, say: it is a job's word, and none of them may cost more

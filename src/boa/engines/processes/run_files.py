@@ -27,6 +27,14 @@ RESERVED = 1024
 """Bytes set aside for the outcome."""
 RESERVE, OUTCOME = "reserve", "outcome"
 LOST = "lost"
+DONE = "d"
+"""After the digit that says whether a run was stopped: it has left its sign that it was done."""
+DONE_SIGN = ".boa-done-"
+"""Beginning of the name of that sign, in the checkpoint folder: every attempt has its own."""
+SAVED = "saved"
+"""File of a run's folder: when the newest file of its checkpoint folder was written."""
+MOST_LOOKED_AT = 2000
+"""Files of a checkpoint folder that one look takes in."""
 FOUND_BY = ("../../.runs", "..", "../..")
 """Folders, seen from a run's own, whose entries lead to it; made when it began, in no hurry."""
 PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -118,15 +126,48 @@ def described(code: int) -> str:
     return f"killed by {named[0] if named else f'signal {-code}'}"
 
 
-def outcome_text(code: int | None, stopped: bool, reason: str, lost: bool = False) -> bytes:
-    """`lost`: by no fault of the job's."""
-    how = LOST if lost else f"{int(stopped)}"
+def outcome_text(
+    code: int | None, stopped: bool, reason: str, lost: bool = False, done: bool = False
+) -> bytes:
+    """`lost`: by no fault of the job's. `done`: see `RunEvent`."""
+    how = LOST if lost else f"{int(stopped)}{DONE if done else ''}"
     said = f"{'' if code is None else code}\n{how}\n{' '.join(reason.split())}"
     return said.encode("utf-8", "replace")[: RESERVED - 1].ljust(RESERVED - 1) + b"\n"
 
 
+def newest_file(folder: str, since: float) -> float:
+    """When the newest file below a folder was written, as far as one look goes; 0: none since
+    then. Hidden ones do not count, nor what boa wrap notes there for itself."""
+    newest, left, folders = 0.0, MOST_LOOKED_AT, [folder]
+    while folders and left > 0:
+        try:
+            entries = os.scandir(folders.pop())
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                left -= 1
+                if left < 0:
+                    break
+                if entry.name.startswith(".") or entry.name == "boa-wrap.json":
+                    continue
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif entry.is_file(follow_symlinks=False):
+                        newest = max(newest, entry.stat(follow_symlinks=False).st_mtime)
+                except OSError:
+                    continue
+    return newest if newest > since else 0.0
+
+
 def write_outcome(
-    folder: str, code: int | None, stopped: bool, reason: str, lost: bool = False
+    folder: str,
+    code: int | None,
+    stopped: bool,
+    reason: str,
+    lost: bool = False,
+    done: bool = False,
 ) -> None:
     """Into space set aside, so that a full disk is no hindrance; complete or not there, and there
     after a power cut too.
@@ -140,7 +181,7 @@ def write_outcome(
     aside(os.path.join(folder, OUTCOME))
     fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | PLAIN, 0o600)
     try:
-        if os.write(fd, outcome_text(code, stopped, reason, lost)) < RESERVED:
+        if os.write(fd, outcome_text(code, stopped, reason, lost, done)) < RESERVED:
             raise OSError("disk full")
         if not stopped:
             os.fdatasync(fd)  # its size is as it was

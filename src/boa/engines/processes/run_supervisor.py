@@ -11,6 +11,7 @@ left.PID.TICKS.BOOT       they are over, but for some that do not die of SIGKILL
 lock                      locked while a process of the run lives: see `run_marks.py`
 stop                      seconds of grace; written by the engine before it signals
 reserve, outcome          space set aside for how it ended; how it ended
+saved                     when the newest file of its checkpoint folder was written
 RANK.log, RANK.old.log    the newest output of each worker
 
 What it is told besides is in no file: the values of the job's secrets, through its standard input
@@ -22,6 +23,7 @@ cheap. That is also why it reads marshal instead of JSON, and why it has but few
 warm parent (`parent_process.py`) runs it too, in the user's Python.
 """
 
+import _thread
 import errno
 import os
 import select
@@ -52,6 +54,7 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 FAILED_GRACE_S = 5.0  # for the other workers, after one has failed
 LEFTOVERS_S = 5.0  # for what workers left behind, to die of SIGKILL
 LOOK_S, RETRY_S = 0.05, 1.0
+SAVED_LOOK_S = 5.0  # between two looks at the checkpoint folder
 CHUNK = 64 * 1024
 LAUNCH, CLAIMED, UP, LEFT = "launch", "claimed", "up", "left"
 STOP = "stop"
@@ -161,6 +164,12 @@ class Supervisor:
         self.deadline: float | None = None
         self.told: set[int] = set()
         self.group = 0
+        first = launch["plans"][0]["env"] if launch["plans"] else {}
+        self.sign: str = first.get("BOA_DONE", "")
+        self.checkpoints: str = first.get("BOA_CHECKPOINT_DIR", "")
+        self.saved, self.over = time.time(), False
+        if self.sign:
+            attempt(os.unlink, self.sign)  # of an older attempt of that number
 
     def start(self) -> bool:
         """Whether all workers are up; if one cannot be, the others are killed."""
@@ -194,6 +203,27 @@ class Supervisor:
             if self.deadline is not None and time.monotonic() >= self.deadline:
                 self.overdue = bool(self.living())
                 self.kill()
+
+    def watch(self) -> None:
+        """Note when checkpoints are written. In a thread: a network disk may take its time."""
+        while not self.over:
+            time.sleep(SAVED_LOOK_S)
+            self.look()
+
+    def look(self) -> None:
+        if self.over:
+            return
+        newest = run_files.newest_file(self.checkpoints, self.saved)
+        if newest and not self.over:
+            self.saved = newest
+            attempt(run_files.replace_plain, ".", run_files.SAVED, b"%.3f" % newest)
+
+    def is_done(self) -> bool:
+        """Whether it has left the sign that its work is finished; gone from then on."""
+        if not self.sign or not os.path.lexists(self.sign):
+            return False
+        attempt(os.unlink, self.sign)
+        return True
 
     def living(self) -> "list[Worker]":
         return [worker for worker in self.workers if worker.pid > 0 and worker.code is None]
@@ -310,13 +340,16 @@ class Supervisor:
         os.rename(self.stage, after)
         self.stage = after
 
-    def outcome(self) -> "tuple[int, bool, str]":
+    def outcome(self) -> "tuple[int, bool, str, bool, bool]":
         self.heed()  # a stop that came while the last worker ended counts as one
         if self.overdue and self.stopped:
-            return -SIGKILL, True, f"killed: still running {self.grace_s:g} s after SIGTERM"
+            late = f"killed: still running {self.grace_s:g} s after SIGTERM"
+            return -SIGKILL, True, late, False, False
         if self.failure is not None:
-            return self.failure[0], self.stopped, self.failure[1]
-        return 0, self.stopped, "stopped when asked" if self.stopped else ""
+            return self.failure[0], self.stopped, self.failure[1], False, False
+        done = self.is_done()
+        why = "done when asked to stop" if done else "stopped when asked"
+        return 0, self.stopped, why if self.stopped else "", False, done
 
 
 def prctl(option: int, value: int) -> None:
@@ -353,11 +386,16 @@ def supervise(claimed: str, wake: int, kind: "type[Worker]", given: bytes) -> "t
         if supervisor.start():
             supervisor.advance(UP)
             kind.are_up()
+            if supervisor.checkpoints:
+                _thread.start_new_thread(supervisor.watch, ())
             if launch.get("cgroup"):
                 run_marks.gather(launch["cgroup"])
         supervisor.run()
     finally:
         supervisor.clear()
+    if supervisor.checkpoints:
+        supervisor.look()
+    supervisor.over = True
     return supervisor.outcome()
 
 

@@ -63,6 +63,7 @@ class Rank:
         self._output, self._first, self._limit = bytearray(), 0, 0
         """The output that is kept, the bytes that came before it, and the most that are kept."""
         self._outcome: tuple[int | None, bool, str] | None = None
+        self._done = False
         self._ended_at, self._ended, self._was_up = 0.0, 0.0, False
         self._folder = ""
         self._marks: orphans.Marks | None = None
@@ -221,6 +222,7 @@ class Rank:
                 "first": first,
                 "output": data,
                 "outcome": self._outcome if told else None,
+                "done": told and self._done,
                 "ended_at": self._ended_at,
                 "ended_ago_s": time.monotonic() - self._ended,
             }
@@ -273,11 +275,12 @@ class Rank:
                 self._changed.notify_all()
         self._was_up = _is_up(self._folder)
         outcome, ended_at, ended = outcome_in(self._folder), time.time(), time.monotonic()
+        done = is_done(self._folder)
         if outcome[0] is None and self._marks is not None:  # what the command had begun goes on
             orphans.kill([orphans.Traces(environ=self._marks)])
         shutil.rmtree(self._folder, ignore_errors=True)  # who hears of the end kills this process
         with self._changed:
-            self._outcome, self._state = outcome, "ended"
+            self._outcome, self._state, self._done = outcome, "ended", done
             self._ended_at, self._ended = ended_at, ended
             self._changed.notify_all()
 
@@ -293,11 +296,19 @@ def outcome_in(folder: str) -> tuple[int | None, bool, str]:
     try:
         text = read_plain(Path(folder, run_files.OUTCOME)).decode("utf-8", "replace")
         code, stopped, reason = text.split("\n")[:3]
-        return int(code) if code else None, stopped == "1", reason.strip()
+        return int(code) if code else None, stopped[:1] == "1", reason.strip()
     except (FileNotFoundError, NotPlain):
         return None, False, "lost: its supervisor was killed"
     except (OSError, ValueError):
         return None, False, "lost: how it ended cannot be read"
+
+
+def is_done(folder: str) -> bool:
+    """Whether the outcome says that the job had left its sign of being done."""
+    with suppress(OSError, NotPlain, ValueError, IndexError):
+        how = read_plain(Path(folder, run_files.OUTCOME)).decode("utf-8", "replace").split("\n")[1]
+        return how.endswith(run_files.DONE)
+    return False
 
 
 def _end_with(raylet: int) -> None:

@@ -231,6 +231,7 @@ class RayRun:
                 reason=reason,
                 at=news["ended_at"],
                 gone_at=time.time() - news.get("ended_ago_s", 0.0),
+                done=news.get("done", False),
             )
         else:
             member.ask()

@@ -45,6 +45,9 @@ REPORT = {
     "loss": 2.31,
     "metrics": {"accuracy": 0.41},
     "rescale": {"stop": 0.2, "save": 0.5, "start": 1.1, "load": 0.3, "first_step": 0.4},
+    "saves": True,
+    "saved_s": 40.0,
+    "total": 3840000,
 }
 _RATE = {"type": "number", "exclusiveMinimum": 0}
 _COUNT = {"type": "integer", "minimum": 0}

@@ -136,6 +136,7 @@ class ElasticRun:
     def epochs(self, total: int | None = None) -> Iterator[int]:
         """The epochs that are left, of as many as the job's spec says, or `total`."""
         last = session.context().epochs if total is None else total
+        self._companion.plan(last, self._measuring.per_epoch())
         while self._epoch < last:
             session.epoch(self._epoch)
             self._measuring.interrupted()

@@ -80,6 +80,8 @@ class _Job:
     take: Callable[[], _Taken]
     manifest: Callable[[], Manifest]
     """The manifest, made on rank 0 when all is written."""
+    safe: Callable[[], None]
+    """Called on rank 0 once the checkpoint is complete."""
 
     def taken(self) -> "_Job":
         """With what `take` gives, or raises, at this moment."""
@@ -88,7 +90,7 @@ class _Job:
             outcome.set_result(self.take())
         except Exception as problem:  # not here: the other ranks have to hear of it
             outcome.set_exception(problem)
-        return _Job(outcome.result, self.manifest)
+        return _Job(outcome.result, self.manifest, self.safe)
 
 
 class Checkpointer:
@@ -133,6 +135,7 @@ class Checkpointer:
         parts: Seconds | Callable[[], Seconds] = _NOTHING,
         wait: bool = False,
         leaving: bool = False,
+        safe: Callable[[], None] = lambda: None,
     ) -> bool:
         """Called by all ranks at the same step; everything may be changed as soon as it returns.
 
@@ -140,7 +143,8 @@ class Checkpointer:
         `parts`, asked of rank 0 just before it is published, goes into the manifest. Writing is
         left to the background, where a failure is only told; with `wait` it returns when the
         checkpoint is published, and raises `Failed` if it is not. `leaving`: as with `wait`, but in
-        memory, if there is some, from where it gets to the disk when this run is over. False:
+        memory, if there is some, from where it gets to the disk when this run is over. `safe` is
+        called on rank 0 once the checkpoint is complete, by whichever thread wrote it. False:
         nothing is saved, because there is no home or the last save is still being written.
         """
         if self._home is None:
@@ -155,6 +159,7 @@ class Checkpointer:
             manifest=lambda: Manifest(
                 progress, self._ranks.world_size, parts() if callable(parts) else parts
             ),
+            safe=safe,
         )
         self._behind  # noqa: B018  all ranks make it here, in the same order
         if leaving and self._left_in_memory(job):
@@ -217,6 +222,8 @@ class Checkpointer:
         except Failed as problem:
             self._say(f"the state was not left in memory ({problem}); it goes to the disk")
             return False
+        if self._ranks.rank == 0:
+            job.safe()
         step = manifest.progress.step
         self._say(f"step {step} is in memory for the next run, and goes to the disk from there")
         return True
@@ -323,6 +330,8 @@ class Checkpointer:
             if self._ranks.rank == 0:
                 checkpoints.abandon(folder)
             raise
+        if self._ranks.rank == 0:
+            job.safe()
 
     def _busy(self) -> bool:
         return self._thread is not None and self._thread.is_alive()

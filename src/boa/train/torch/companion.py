@@ -272,6 +272,18 @@ class Companion:
             if self.ranks.rank == 0:
                 print(f"boa: the last checkpoint was not saved ({problem})", file=sys.stderr)
         swept()  # no run follows that would
+        session.done()
+
+    def plan(self, epochs: int, per_epoch: float | None) -> None:
+        """Report the total, where the units of an epoch are known."""
+        if per_epoch is not None:
+            session.total(epochs * per_epoch)
+
+    @property
+    def iterations(self) -> int | None:
+        """Iterations of a pass over the data at the present batch size; None: unknown."""
+        samples = self.data.samples
+        return None if samples is None else -(-samples // self.data.batch)
 
     # Checkpoints
 
@@ -298,6 +310,8 @@ class Companion:
             alike = found.shared.get("dealt", found.world_size) == self.dealt.world_size
             self._random = found.own if found.own is not None and alike else fresh
             session.resume_at(found.progress)
+            session.session().saved_s = 0.0
+        session.saves()
         self._parts.loaded({} if found is None else found.parts)
         return None if found is None else dict(found.shared["state"])
 
@@ -317,6 +331,7 @@ class Companion:
         at, sides = self.position, [side.state() for side in self._sides]
         stream = self.data.state() if isinstance(self.data, StreamLoader) else None
         place = {"position": (at.number, at.cursor), "stream": stream, "sides": sides}
+        began = session.session().age()
         self._checkpoints.save(
             tensors=self.tensors(),
             shared={**place, "dealt": self.dealt.world_size, "state": state},
@@ -325,6 +340,7 @@ class Companion:
             parts=self._parts.so_far,
             wait=wait,
             leaving=leaving,
+            safe=lambda: session.saved(session.session().age() - began),
         )
 
     def tensors(self) -> dict[str, Any]:

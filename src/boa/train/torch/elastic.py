@@ -178,6 +178,7 @@ class Elastic(More):
         if self._given is None:
             raise RuntimeError(f"epochs() before resume(); {ORDER}")
         last = session.context().epochs if total is None else total
+        self._beside.plan(last, self._per_epoch())
         while self._epoch < last:
             session.epoch(self._epoch)
             self._sizing.interrupted()
@@ -358,6 +359,12 @@ class Elastic(More):
             return data.length  # which says that nobody knows
         left = data.samples - data.position.cursor
         return -(-left * (data.passes + 1) // data.batch)
+
+    def _per_epoch(self) -> float | None:
+        """Progress that an epoch is, where that is known."""
+        if self._sizing.pace is None:
+            return self._beside.iterations
+        return (self._beside.data.samples or 0) / self._sizing.limits.base_batch
 
     def _is_over(self, worth: float) -> bool:
         """Whether the epoch is, with an iteration that is worth so much."""

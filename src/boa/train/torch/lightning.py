@@ -133,10 +133,21 @@ class ElasticCallback(Callback):
         model = trainer.strategy.model
         assert model is not None
         self._measuring.take(self._companion, model, *trainer.optimizers)
+        if (total := self._total(trainer)) is not None:
+            session.total(total)
         found = self._companion.load(model, trainer.optimizers)
         if found is not None:
             self._restore(trainer, found)
             self._measuring.resume()
+
+    def _total(self, trainer: Trainer) -> float | None:
+        """Iterations that the Trainer's limits leave, where they are known."""
+        epochs, steps = trainer.max_epochs, trainer.max_steps
+        per_epoch = self._measuring.per_epoch()
+        known = [float(steps)] if steps > 0 and not self._measuring.adapts else []
+        if epochs is not None and epochs > 0 and per_epoch is not None:
+            known.append(epochs * per_epoch)
+        return min(known, default=None)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         session.epoch(trainer.current_epoch)

@@ -141,6 +141,13 @@ class Measuring(More):
             return 1.0
         return rates.gain(batch, self._limits.base_batch, self.statistics)
 
+    def per_epoch(self) -> float | None:
+        """Progress that an epoch is, where that is known."""
+        assert self._companion is not None
+        if not self.adapts:
+            return self._companion.iterations
+        return (self._companion.data.samples or 0) / self._limits.base_batch
+
     def ends_epoch(self, worth: float) -> bool:
         """Whether an iteration of that worth is the last of its epoch."""
         assert self._companion is not None

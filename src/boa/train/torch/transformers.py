@@ -173,6 +173,8 @@ class ElasticTraining:
         if not hasattr(self, "_backward"):
             self._backward = self.accelerator.backward
             self.accelerator.backward = self._propagate
+        if not self._measuring.adapts:
+            session.total(max_steps)
         found = self._companion.load(model, [plain])
         if found is None:
             return begin
