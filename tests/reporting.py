@@ -18,8 +18,6 @@ class Service:
         self.knows_ends = True
         self.unknown: tuple[bytes, ...] = ()
         """Parts of bodies that it does not understand."""
-        self.known: set[str] = set()
-        """Fields that it accepts; empty: all."""
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -34,8 +32,7 @@ class Service:
                 status = service.status
                 if b'"ends"' in body and not service.knows_ends:
                     status = 422
-                unknown = service.known and json.loads(body).keys() - service.known
-                if unknown or any(part in body for part in service.unknown):
+                if any(part in body for part in service.unknown):
                     status = 422
                 if status == 200:
                     service.reports.append(json.loads(body, parse_constant=_refused))

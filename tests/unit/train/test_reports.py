@@ -374,11 +374,3 @@ def test_what_a_stop_would_cost_is_reported_where_a_script_says_it(
     session.done()
     assert service.wait_for(4)[3]["done"] is True
     assert done.exists()
-
-
-def test_an_older_service_hears_the_rest_of_a_report(service: Service, begin: MakeSession) -> None:
-    service.known = {"attempt", "uptime_s", "epoch", "progress", "units", "step", "loss", "metrics"}
-    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0)
-    session.total(900)
-    train.report(samples=7)
-    assert service.wait_for(1)[0]["units"] == 7

@@ -1,6 +1,7 @@
 import { useState, type ReactNode } from "react";
 
 import { duration, figure, moment, usd } from "../../format";
+import { ApiError } from "../../api/client";
 import { Card } from "../../parts/basics";
 import { Confirm } from "../../parts/Dialog";
 import { hasEnded } from "../../state/live";
@@ -153,18 +154,38 @@ function shown(value: unknown): string {
 /** Pauses a job, or goes on with it. The picture shows it a moment later. */
 export function PauseButton({ job }: { job: SeenDetails }) {
   const [problem, setProblem] = useState("");
+  const [losing, setLosing] = useState("");
   const [working, setWorking] = useState(false);
   if (hasEnded(job.state) || job.stop_requested) return null;
+  const ask = (force = false) =>
+    client.post(
+      `/jobs/${encodeURIComponent(job.id)}/${job.paused ? "resume" : "pause"}${force ? "?force=true" : ""}`,
+    );
   const press = () => {
     setWorking(true);
     setProblem("");
-    client
-      .post(`/jobs/${encodeURIComponent(job.id)}/${job.paused ? "resume" : "pause"}`)
-      .catch((error: unknown) => setProblem(error instanceof Error ? error.message : "no answer"))
+    ask()
+      .catch((error: unknown) => {
+        const said = error instanceof Error ? error.message : "no answer";
+        if (error instanceof ApiError && error.status === 409) setLosing(said);
+        else setProblem(said);
+      })
       .finally(() => setWorking(false));
   };
   return (
     <>
+      {losing && (
+        <Confirm
+          title={`Pause job ${job.id} (${job.name}) and lose work?`}
+          action="Pause it and lose the work"
+          onConfirm={async () => {
+            await ask(true);
+          }}
+          onClose={() => setLosing("")}
+        >
+          <p>{losing.replace(/; to pause all the same:.*$/u, ".")}</p>
+        </Confirm>
+      )}
       {problem && (
         <span className="field-problem" role="alert">
           {problem}
