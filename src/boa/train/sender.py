@@ -17,6 +17,8 @@ it tells of: one that comes late says something wrong, and is better lost."""
 RETRY_S = 0.5
 MOST_ENDS, MOST_BYTES = 64, 48 * 1024
 """Ends of epochs that wait to be told, and bytes of a report with them; the oldest go first."""
+NEWER = ("layouts", "saves", "saved_s", "total", "done")
+"""Fields of a report that older services do not know."""
 NOT_UNDERSTOOD, INTERNAL = 422, 500
 NOT_NOW = (408, 429)
 """HTTP statuses of a service that had no time for it, beside its own troubles (5xx)."""
