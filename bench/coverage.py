@@ -11,7 +11,7 @@ interval held. Jobs of a class differ in length (a lognormal factor), and no job
 | first | the second to fourth job of a class, reporting or silent |
 | contention | one node of four GPUs, nearly always full; one job in ten is urgent |
 
-.venv/bin/python bench/coverage.py [--seeds 5] [--jobs 60] [--json FILE]
+.venv/bin/python bench/coverage.py [--seeds 3] [--jobs 60] [--json FILE]
 """
 
 import argparse
@@ -210,7 +210,7 @@ class World:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=60)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()

@@ -68,7 +68,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What a job takes, by its class and by what the last jobs of the class took beyond that."""
+    """Time and cost of a job, by its class and by what its last jobs took beyond that."""
 
     time_s: Seconds
     """From its start to its end: with the stops that such jobs have had lately."""
