@@ -23,6 +23,10 @@ from boa.units import GpuName, Seconds
 
 __all__ = ["COMPILED", "Ints", "Prospects", "prospects", "prospects_in_python"]
 
+CALM = 10.0
+"""Rescaling times that a job still trains if it is rescaled to give back GPUs."""
+NOTHING = 1e-6
+"""Seconds per second by which GPUs that bring nothing count as worse than fewer."""
 NO_USE = -1e30
 """The gain of states that a job does not have, cannot run on, or that its user does not allow."""
 States: TypeAlias = tuple[tuple[GpuName, int], ...]
@@ -115,6 +119,7 @@ def _prospects(
 ) -> Prospects:
     if standings.lost is not None:
         _charge_lost_work(standings, found, horizon_s)
+    _leave_useless(standings, found)
     return Prospects(
         jobs=standings.jobs,
         gains=found[0],
@@ -136,6 +141,22 @@ def _charge_lost_work(standings: Standings, found: NDArray[np.float64], horizon_
         runs = rows.start + np.flatnonzero((held >= 0) & (lost > 0))
         columns = standings.held[runs]
         found[0, runs, columns] += standings.lost[runs] * worth.values[columns] / horizon_s
+
+
+def _leave_useless(standings: Standings, found: NDArray[np.float64]) -> None:
+    """GPUs that bring nothing are not taken, also where they are free: the job would pay for them.
+    Who holds some gives them back, if it still trains for long enough."""
+    for worth, rows in standings.by_class():
+        narrower = worth.course.narrower
+        if narrower is None:
+            continue
+        held, long = standings.held[rows], standings.ends_in[rows] > CALM * worth.course.rescale_s
+        for column in np.flatnonzero(narrower >= 0).tolist():
+            stays = (held == column) & ~long
+            for gains in found:
+                instead = gains[rows, narrower[column]] - NOTHING
+                worse = ~stays & (instead > NO_USE / 2)
+                gains[rows, column][worse] = np.minimum(gains[rows, column], instead)[worse]
 
 
 def _spent(

@@ -33,6 +33,8 @@ NEVER_S: Seconds = 1e12
 MOST_URGENT = 1e4
 """The most that a cap on a class's mean JCT multiplies its weight by."""
 ROUNDING = 1e-9
+AS_FAST = 1.02
+"""Times the time with twice the GPUs, or more, that counts as no longer: they bring nothing."""
 KEPT = 4
 """Prices whose worths are kept: what is rented by may be another than what is planned with."""
 
@@ -108,6 +110,19 @@ class Course:
             )
             self._forbids[key] = found if found.any() else None
         return self._forbids[key]
+
+    @cached_property
+    def narrower(self) -> "NDArray[np.int64] | None":
+        """For states whose GPUs bring next to nothing, the state with half of them or fewer that is
+        as fast; -1 for all others. None: there are no such states."""
+        found = np.full(len(self.states), -1, dtype=np.int64)
+        for n in range(len(self.states)):
+            for m in range(len(self.states)):
+                half = self.kinds[m] == self.kinds[n] and 2 * self.widths[m] <= self.widths[n]
+                if half and (self.times[:, m] <= AS_FAST * self.times[:, n]).all():
+                    found[n] = m
+                    break
+        return found if (found >= 0).any() else None
 
     @cached_property
     def reached(self) -> Floats:
