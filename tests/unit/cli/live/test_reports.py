@@ -71,7 +71,7 @@ def test_less_than_ten_cents_is_shown_by_what_was_rounded_to_cents(
     service.submit()
     service.control.run("1", gpus=3)
     control = service.control
-    young = replace(control.nodes[1], billed_from=NOW - 5, ready_at=NOW - 5)
+    young = replace(control.nodes[1], billed_from=NOW - 2, ready_at=NOW - 2)
     control.nodes[1] = control.store.kept_nodes[1] = young
     found = run.json("statement")
     exact = found["lines"][0]["exact_usd"]
