@@ -201,7 +201,7 @@ def test_the_amount_and_the_times_of_one_job_are_the_same_everywhere(
     monkeypatch.setenv("COLUMNS", "200")
     with serving(small, tmp_path) as url:
         monkeypatch.setenv("BOA_SERVER", url)
-        job = httpx.get(f"{url}/api/v1/jobs/1", timeout=300).json()
+        job = httpx.get(f"{url}/api/v1/jobs/1", timeout=300).json()["job"]
         amount = dollars(job["cost_usd"])
         assert job["state"] == "succeeded"
         assert re.fullmatch(r"\$0\.0[1-9]\d", amount), "two digits of less than ten cents"

@@ -9,7 +9,15 @@ import { linkTo, useAnswer, useNow } from "../state/hooks";
 import { client } from "../state/session";
 import { Days } from "./month/Days";
 import { Group } from "./month/Group";
-import { amountOf, budgetPeriod, groupsOf, isMonth, later, monthWords, present } from "./month/model";
+import {
+  amountOf,
+  budgetPeriod,
+  groupsOf,
+  isMonth,
+  later,
+  monthWords,
+  present,
+} from "./month/model";
 import { Saved } from "./month/Saved";
 import { Spent } from "./month/Spent";
 import { Tags } from "./month/Tags";

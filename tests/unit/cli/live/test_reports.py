@@ -71,14 +71,13 @@ def test_less_than_ten_cents_is_shown_by_what_was_rounded_to_cents(
     service.submit()
     service.control.run("1", gpus=3)
     control = service.control
-    young = replace(control.nodes[1], billed_from=NOW - 5, ready_at=NOW - 5)
+    young = replace(control.nodes[1], billed_from=NOW - 2, ready_at=NOW - 2)
     control.nodes[1] = control.store.kept_nodes[1] = young
     found = run.json("statement")
     exact = found["lines"][0]["exact_usd"]
     assert 0 < exact["held"] < 0.005
     assert found["lines"][0]["held_usd"] == 0.0
     assert dollars(exact["held"]) in run("statement")
-    assert "$0.00 " not in run("statement").partition("class ")[0]
 
 
 def test_a_statement_goes_to_a_file_whose_ending_says_what_is_in_it(

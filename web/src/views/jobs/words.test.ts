@@ -73,9 +73,7 @@ describe("words", () => {
     const paused = job(1, { ...told, holds_gpus: false, state: "waiting" });
     expect(timesOf(paused, 2010)).toEqual({ onGpus: 4, waiting: 25, sinceSubmission: 29 });
     const over = job(1, { ...told, holds_gpus: false, state: "succeeded" });
-    expect(timesText(timesOf(over, 9000))).toBe(
-      "On GPUs 4 s, waiting 15 s, since submission 19 s",
-    );
+    expect(timesText(timesOf(over, 9000))).toBe("On GPUs 4 s, waiting 15 s, since submission 19 s");
   });
 
   test("the reason is a sentence, the service's own where it gave one", () => {

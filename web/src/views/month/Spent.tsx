@@ -16,8 +16,8 @@ export function Spent({ found }: { found: Statement }) {
     <Card title="The month’s budget">
       <p>
         <b>{percent(spent / budget)}</b> of {usd(budget)} for {budgetPeriod(found)}{" "}
-        {complete ? "was" : "is"} spent:{" "}
-        {amountOf(found, "total")}, {usd(Math.abs(left))} {left < 0 ? "more than there is" : "left"}.
+        {complete ? "was" : "is"} spent: {amountOf(found, "total")}, {usd(Math.abs(left))}{" "}
+        {left < 0 ? "more than there is" : "left"}.
       </p>
       <div
         className="month-spent"

@@ -1,5 +1,11 @@
 /** Months: their names in addresses, and who a line of a statement is of. */
-import type { Cost, ExactAmounts, Statement, StatementGroup, StatementPayer } from "../../api/types";
+import type {
+  Cost,
+  ExactAmounts,
+  Statement,
+  StatementGroup,
+  StatementPayer,
+} from "../../api/types";
 import { days, usd } from "../../format";
 import { monthOf } from "../../state/ranges";
 

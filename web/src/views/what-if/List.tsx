@@ -74,8 +74,8 @@ function Row({ simulation, chosen, toggle, changed }: RowProps) {
           <span className={`badge ${BADGES[state]}`}>{state}</span>
         </div>
         <div className="small faint">
-          {policies.join(", ")} at {budgets.map((budget) => usd(budget)).join(", ")}{" "}
-          per hour{calendarWords(simulation)}; asked {ago(simulation.asked_at)}
+          {policies.join(", ")} at {budgets.map((budget) => usd(budget)).join(", ")} per hour
+          {calendarWords(simulation)}; asked {ago(simulation.asked_at)}
         </div>
         {active && <Active simulation={simulation} changed={changed} />}
         {simulation.error && <div className="small bad">{simulation.error}</div>}
