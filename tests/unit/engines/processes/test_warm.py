@@ -52,7 +52,7 @@ SEEN = """
                                    "shadowed_modules") if name in sys.modules],
     }))
 """
-DIFFERENT = ("BOA_JOB_ID", "BOA_CHECKPOINT_DIR", "BOA_KEEPER", "MASTER_PORT")
+DIFFERENT = ("BOA_JOB_ID", "BOA_CHECKPOINT_DIR", "BOA_DONE", "BOA_KEEPER", "MASTER_PORT")
 
 
 @pytest.mark.parametrize("launcher", ["workers", "single"])

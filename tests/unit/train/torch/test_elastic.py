@@ -155,3 +155,26 @@ def slow_to_remove(_interrupt: Callable[[int], None]) -> dict[str, Any]:
 def test_a_training_that_is_over_leaves_no_old_checkpoints(tmp_path: Path) -> None:
     play(slow_to_remove, tmp_path, [Attempt(1)])
     assert not [path.name for path in tmp_path.rglob(".boa-*") if path.is_dir()]
+
+
+def reporting(_interrupt: Callable[[int], None], samples: int = 30) -> dict[str, Any]:
+    run = Elastic(batch_size=8)
+    model = run.wrap(lambda: nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = run.loader(TensorDataset(torch.ones(samples, 2)))
+    run.resume(model, optimizer)
+    now = session.session()
+    seen = []
+    for _ in run.epochs(3):
+        for (inputs,) in batches:
+            run.step(model(inputs).mean())
+        seen.append((now.total, now.saves, now.done))
+    return {"seen": seen, "end": (now.total, now.units, now.done, now.saved_s is not None)}
+
+
+def test_elastic_reports_its_total_in_iterations_and_that_it_is_done_after_its_last_epoch(
+    tmp_path: Path,
+) -> None:
+    (ended,) = play(reporting, tmp_path, [Attempt(1)])
+    assert ended.told[0]["seen"] == [(12.0, True, False)] * 3
+    assert ended.told[0]["end"] == (12.0, 12.0, True, True)
