@@ -156,6 +156,7 @@ class World(Live):
         self.starving: set[str] = set()
         self.moved: dict[str, Event] = {}
         self.excused: set[str] = set()
+        self.preempted: dict[str, str] = {}
         self.engine = _Engine(self.clock, acting_out(self.profiles), report_s=REPORT_S)
         self.engine.world = self
         self.engine.saving = lambda launch: self.kinds[launch.spec.job_class].saving
@@ -189,6 +190,9 @@ class World(Live):
             self.found.stops["node lost"] += 1
             self.excused.add(key.job)
             return
+        if self.preempted.get(key.job) in ("cap", "ended"):
+            self.found.stops["for a cap that was lowered"] += 1
+            return
         self.found.stops["ours"] += 1
         width = job.run.allocation.width
         if job.background:
@@ -210,7 +214,9 @@ class World(Live):
             kind: str = event.kind
             if kind == "preempted":
                 self.excused.add(event.job)
+                self.preempted[event.job] = event.data.get("why", "")
             if event.kind in STARTS:
+                self.preempted.pop(event.job, None)
                 self.found.reasons += 1
                 self._started(after, event)
 
