@@ -25,6 +25,7 @@ from boa.model.runs import Launch, RunKey
 from boa.model.workload import GpuType
 from boa.scheduler.check_reasons import STARTS, Checker
 from boa.scheduler.state import State, is_usable
+from boa.scheduler.words.of_keeping import WAITS
 from boa.sim.engine import SAVES, Saving, SimulatedEngine, acting_out
 from boa.units import Seconds
 from live import Live, config, profile
@@ -286,7 +287,7 @@ class World(Live):
                 words = f"job {job.id} ({job.job_class}, {job.spec.priority}, min"
                 words += f" {job.spec.gpus.min}) waits for {now - since:.0f} s"
                 self.wrong("starves", f"{words}; jobs {', '.join(sorted(passed))} came later")
-            if free < job.spec.gpus.min:
+            if free < job.spec.gpus.min or job.reason == WAITS["turn"]:
                 self.idle.pop(job.id, None)
             elif now - self.idle.setdefault(job.id, now) > IDLE_S:
                 self.starving.add(job.id)

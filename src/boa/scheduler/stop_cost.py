@@ -57,11 +57,16 @@ def stop_cost(
 def can_checkpoint(job: JobRecord, saves: bool) -> bool:
     """Return whether a stop keeps a job's work: it saves on request, or has written a checkpoint.
 
-    What the job itself has shown counts before what is believed of its class.
+    What is believed of its class counts until the job has told of itself.
     """
-    if job.saves is None:
-        return saves or job.saved_at is not None
-    return job.saves or job.saved_at is not None
+    return saves_on_request(job, saves) or job.saved_at is not None
+
+
+def saves_on_request(job: JobRecord, saves: bool) -> bool:
+    """Return whether a job saves when it is asked to stop."""
+    if job.saves is not None:
+        return job.saves
+    return saves and (job.run is None or job.run.reported_at is None)
 
 
 def may_stop(job: JobRecord, saves: bool) -> bool:
@@ -74,7 +79,7 @@ def may_stop(job: JobRecord, saves: bool) -> bool:
 
 def lost_s(job: JobRecord, run: Run, now: Seconds, saves: bool) -> Seconds:
     """Return the seconds of a run that no checkpoint will hold if it is stopped now."""
-    if job.saves or (job.saves is None and saves) or run.done:
+    if saves_on_request(job, saves) or run.done:
         return 0.0
     since = run.requested_at
     if job.saved_at is not None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.live import Live, asked, config, profile, spec
 
 from boa.model.job import GpuLimits, JobRecord
 from boa.model.records import Event
@@ -14,6 +13,7 @@ from boa.model.runs import Launch
 from boa.model.workload import GpuType
 from boa.scheduler.refusals import WouldLoseWork
 from boa.sim.engine import NO_SAVING, SAVES, Saving
+from live import Live, asked, config, profile, spec
 
 SLOT = GpuType(name="slot", price=1.0, gpus_per_node=2)
 SLOTS = {"slot": 1.0}

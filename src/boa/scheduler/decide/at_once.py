@@ -23,14 +23,7 @@ from boa.scheduler.decide.part_caps import (
     narrowed,
     shortage_of,
 )
-from boa.scheduler.decide.protection import (
-    CALM_WITH_ROOM,
-    NO_RANK,
-    Pressure,
-    rank,
-    takers,
-    upheld,
-)
+from boa.scheduler.decide.protection import in_turn, rank, takers, upheld
 from boa.scheduler.decide.reasons import changes
 from boa.scheduler.decide.room import is_capped, left_to_rent
 from boa.scheduler.decide.views import set_least
@@ -99,10 +92,9 @@ class AtOnce(Decider):
         self.asked_again.clear()
         current = current_allocations(jobs)
         if self.at_events:
-            waiting = (rank(job) for job in jobs if job.allocation is None)
             full, _ = self._limits(draft, room)
-            calm = self.calm if full else min(CALM_WITH_ROOM, self.calm)
-            self.pressure = Pressure(calm, max(waiting, default=NO_RANK))
+            self.pressure = self.pressure_of(jobs, full=full)
+            jobs = self._in_turn(draft, jobs) if full else jobs
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
             room = self._without_surplus(draft, current, room, {job.id for job in jobs})
@@ -127,6 +119,15 @@ class AtOnce(Decider):
         self._hand_out(draft, placed)
         if self.at_events:
             self._say_waits(draft, jobs, room)
+
+    def _in_turn(self, draft: Draft, jobs: Sequence[JobRecord]) -> Sequence[JobRecord]:
+        """Jobs that do not overtake one which needs several GPUs; the others say why they wait."""
+        found = in_turn(jobs, draft.now)
+        kept = {job.id for job in found} if len(found) < len(jobs) else set()
+        for job in jobs if kept else ():
+            if job.id not in kept and job.reason != WAITS["turn"]:
+                draft.put_job(replace(job, reason=WAITS["turn"]))
+        return found
 
     def _upheld(
         self,

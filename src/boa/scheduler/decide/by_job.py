@@ -10,7 +10,8 @@ from boa.model.job import JobRecord
 from boa.placement.fitting import Fitted, Room, fit
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
 from boa.scheduler.decide.part_caps import Allowance, kept_within, narrowed, shortage_of
-from boa.scheduler.decide.protection import upheld
+from boa.scheduler.decide.protection import Pressure, in_turn, upheld
+from boa.scheduler.decide.room import left_to_rent
 from boa.scheduler.state import Draft
 from boa.units import Seconds
 
@@ -57,6 +58,11 @@ class ByJob(Decider):
         placed = [
             job for job in draft.paying if job.share is not None and schedulable(job, draft.now)
         ]
+        usable = draft.usable_nodes()
+        free = left_to_rent(room, [record.node for record in usable])
+        full = not any(free.has(kind, 1) for kind in self.gpu_types.values())
+        self.pressure = self.pressure_of(placed, full=True) if full else Pressure()
+        placed = list(in_turn(placed, draft.now)) if full else placed
         wished = {job.id: job.share for job in placed if job.share}
         allowed = self.allowed(placed, wished)
         shares = self._narrowed(placed, wished, allowed)
@@ -68,7 +74,6 @@ class ByJob(Decider):
         wants = self.wants(placed, shares, draft.now)
         for job, held in kept.items():
             wants[job] = wants[job]._replace(min=held.width, max=held.width, types=(held.gpu,))
-        usable = draft.usable_nodes()
         fitted = fit(
             wants,
             current,

@@ -34,7 +34,15 @@ from boa.policy.boa import Planned
 from boa.policy.market.commitments import Arriving, arriving, to_go
 from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.part_caps import Allowance, Caps, allowances
-from boa.scheduler.decide.protection import CALM, Guarded, Pressure, protection, rank
+from boa.scheduler.decide.protection import (
+    CALM,
+    CALM_WITH_ROOM,
+    NO_RANK,
+    Guarded,
+    Pressure,
+    protection,
+    rank,
+)
 from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.room import Refused, left_to_rent
 from boa.scheduler.decide.views import KeptViews, believed_of, job_views
@@ -301,6 +309,12 @@ class Decider(ABC):
         draft.put_job(changed)
         if short is not None and why != job.reason and short != self.short.get(job.id):
             draft.tell("shortage", job=job.id, name=job.name, **shortage_fields(short))
+
+    def pressure_of(self, jobs: Sequence[JobRecord], *, full: bool) -> Pressure:
+        """Return how strictly jobs keep their GPUs. `full`: no other node can be rented."""
+        waiting = (rank(job) for job in jobs if job.allocation is None)
+        calm = self.calm if full else min(CALM_WITH_ROOM, self.calm)
+        return Pressure(calm, max(waiting, default=NO_RANK))
 
     def stop_cost(self, job: JobRecord, now: Seconds) -> StopCost:
         """Return what stopping a job's run costs now, by what is believed of its class."""

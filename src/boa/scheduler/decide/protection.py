@@ -23,6 +23,10 @@ CALM_WITH_ROOM = 3.0
 weighs each against what it costs (`docs/decisions/0052-a-running-job-keeps-its-work.md`)."""
 NO_RANK = -2
 """Below that of every job."""
+OVERTAKEN_S: Seconds = 600.0
+"""Time for which a job that waits may be overtaken by later ones that gain more by its GPUs …"""
+WIDE_OVERTAKEN_S: Seconds = 300.0
+"""… and for which one that needs several GPUs may be, by later ones that need fewer."""
 MODEST_S: Seconds = 600.0
 """Time that a retry waits for free GPUs, before it counts like any other job."""
 
@@ -84,6 +88,38 @@ def is_modest(job: JobRecord, now: Seconds) -> bool:
     if job.run is not None or not job.failed_at:
         return False
     return now < job.failed_at[-1] + MODEST_S
+
+
+def in_turn(jobs: Sequence[JobRecord], now: Seconds) -> Sequence[JobRecord]:
+    """Return the jobs without those that would overtake one which waits for long.
+
+    On a full cluster GPUs come free one by one: a job that needs several, or that gains less than
+    others, would wait for ever behind newcomers of its priority.
+    """
+    overdue = [
+        job
+        for job in jobs
+        if job.allocation is None
+        and job.run is None
+        and now - job.submitted_at > (OVERTAKEN_S if job.spec.gpus.min == 1 else WIDE_OVERTAKEN_S)
+        and not is_modest(job, now)
+    ]
+    if not overdue:
+        return jobs
+    return [
+        job
+        for job in jobs
+        if job.attempts
+        or job.allocation is not None
+        or not any(_overtakes(job, first) for first in overdue)
+    ]
+
+
+def _overtakes(job: JobRecord, first: JobRecord) -> bool:
+    """Return whether a job would take GPUs that one which came before it waits for."""
+    mine, others = job.spec.gpus.types, first.spec.gpus.types
+    same = not others or (bool(mine) and set(mine) <= set(others))
+    return same and rank(job) <= rank(first) and first.submitted_at < job.submitted_at
 
 
 class Guarded(NamedTuple):

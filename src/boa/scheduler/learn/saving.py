@@ -25,7 +25,7 @@ class Saving:
     @property
     def believed(self) -> bool:
         """A stop of such a job is expected to keep its work."""
-        return (self.said or self.kept > 0) and LOST_FOR_KEPT * self.lost <= self.kept
+        return self.said and LOST_FOR_KEPT * self.lost <= self.kept
 
     def heard(self, job: JobRecord, report: Report) -> "Saving":
         """Take in a report; `job` is as it was before."""
