@@ -69,6 +69,17 @@ class StatementDay(StatementAmounts):
     """YYYY-MM-DD."""
 
 
+class StatementPreempted(TypedDict):
+    """Stops by BOA's decision, of the jobs that held GPUs in the month, over their whole lives."""
+
+    times: int
+    """Times that a job lost all its GPUs."""
+    lost_s: float
+    """Seconds of runs whose work no checkpoint held, at any stop by BOA's decision …"""
+    lost_usd: float
+    """… and what these had cost."""
+
+
 class Statement(StatementAmounts):
     """A calendar month (UTC): the bill, and who spent what on which class."""
 
@@ -100,6 +111,8 @@ class Statement(StatementAmounts):
     """Kinds of tags that its jobs have, for `GET /cost?by=tag:KIND`."""
     alerts: NotRequired[list[float]]
     """Percents of the budget at which somebody is told, in order (`alerts` of `notify`)."""
+    preempted: NotRequired[StatementPreempted]
+    """Left out by older services."""
     now: float
 
 

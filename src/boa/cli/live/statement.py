@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from boa.amounts import days, dollars
+from boa.amounts import days, dollars, duration
 from boa.cli import shell
 from boa.cli.console import console, emit_json, note
 from boa.cli.live.service import connect
@@ -142,7 +142,17 @@ def _headline(found: "Statement") -> list[tuple[str, str]]:
         ("month", f"{month:%B %Y} ({found['days_in_month']} days): {how}"),
         ("bill", f"[bold green]{_usd(found, 'total')}[/bold green]: {apart}"),
         ("budget", _budget_words(found)),
+        *_preempted(found),
     ]
+
+
+def _preempted(found: "Statement") -> list[tuple[str, str]]:
+    """What stops by BOA's decision have cost; no line where there were none."""
+    stops = found.get("preempted")
+    if stops is None or not (stops["times"] or stops["lost_s"]):
+        return []
+    lost = f"{duration(stops['lost_s'])} of work lost ({dollars(stops['lost_usd'])})"
+    return [("preempted", f"{stops['times']} times; {lost if stops['lost_s'] else 'no work lost'}")]
 
 
 def _budget_words(found: "Statement") -> str:

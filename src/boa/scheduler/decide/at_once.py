@@ -81,7 +81,7 @@ class AtOnce(Decider):
 
     def _round(self, draft: Draft, room: Room) -> None:
         now = draft.now
-        jobs = [  # whoever runs is looked at without a call
+        jobs: Sequence[JobRecord] = [  # whoever runs is looked at without a call
             job
             for job in draft.jobs.values()
             if not (job.stop_requested or job.paused or job.parked or job.awaits)

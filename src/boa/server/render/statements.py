@@ -63,7 +63,13 @@ def read_statement(
     found = statement(nodes, held, first, until, whose)
     tags = sorted({kind for record in records.values() for kind in record.spec.tags})
     month = month_of_budget(store, money, first, end, now)
-    return document(found, money, month, tags, alerts_of(targets))
+    said = document(found, money, month, tags, alerts_of(targets))
+    said["preempted"] = {
+        "times": sum(record.preemptions for record in records.values()),
+        "lost_s": sum(record.lost_s for record in records.values()),
+        "lost_usd": sum(record.lost_usd for record in records.values()),
+    }
+    return said
 
 
 def month_of_budget(

@@ -24,7 +24,7 @@ def documented() -> dict[tuple[str, str], str]:
 
 def test_the_table_of_roles_has_every_route_that_needs_more_than_to_read(tmp_path: Path) -> None:
     paths = FakeService(tmp_path).ask("GET", "/api/openapi.json").json()["paths"]
-    routes = {
+    routes: dict[tuple[str, str], str] = {
         (method.upper(), path): needed(method.upper(), path)[0]
         for path, operations in paths.items()
         for method in operations
