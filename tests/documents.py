@@ -65,6 +65,7 @@ JOB: dict[str, Any] = {
     "max_cost": 40,
     "deadline_s": 172800,
     "may_wait_s": 43200,
+    "preemptible": True,
     "key": "nightly-1",
     "tags": {"project": "cats", "cost_center": "4711"},
 }

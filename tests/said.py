@@ -43,7 +43,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
             "saves": False,
             "lost_s": 111.2,
         },
-        "job 3 (net) was preempted by job 9; it gives up 4×T4; 1 min 51 s of work since its last "
+        "job 3 (net) was preempted by job 9; it gives up 4×T4; 1.9 min of work since its last "
         "checkpoint is lost",
     ),
     *(
@@ -69,7 +69,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "paused",
         {"name": "net", "lost_s": 111.2},
-        "job 3 (net) was paused; 1 min 51 s of work since its last checkpoint is lost",
+        "job 3 (net) was paused; 1.9 min of work since its last checkpoint is lost",
     ),
     ("rescaled", {**START, "why": "round"}, "job 3 (net) → 4×T4: GPUs are shared out anew"),
     (
@@ -435,6 +435,11 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         {"why": "exit_code", "name": "net", "exit_code": 3},
         "job 3 (net) ended with exit code 3 when told to stop; it is started again, "
         "from its last checkpoint if it has one",
+    ),
+    (
+        "trouble",
+        {"why": "unit", "name": "net", "detail": "total_work is 19,200, its script's total 600"},
+        "job 3 (net): total_work is 19,200, its script's total 600",
     ),
     ("other", {}, "something that this version has no words for"),
 ]

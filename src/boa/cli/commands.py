@@ -187,7 +187,7 @@ COMMANDS = (
     Entry(
         "wrap",
         "boa.cli.live.wrap:wrap",
-        "Run a training script that knows nothing of BOA as an elastic job.",
+        "Run an unchanged training script as an elastic job.",
         LIVE,
     ),
     Entry(

@@ -62,7 +62,7 @@ class Money:
         return "one more GPU" if self.counts_gpus else "one more $/h"
 
     def saving(self, shadow_price: float, jct: Seconds) -> str:
-        """The shadow price in words: `one more $/h saves 12.0 s`.
+        """The shadow price in words: `one more $/h saves 12 s`.
 
         Near the cheapest budget the price holds for a few cents only; then those are named.
         """

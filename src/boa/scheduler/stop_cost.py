@@ -12,7 +12,7 @@ from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 
 class StopCost(NamedTuple):
-    """What a job loses when its run is stopped now."""
+    """Loss of a job when its run is stopped now."""
 
     rescale_s: Seconds
     """Time from the stop to the next step of training, on GPUs that are ready."""

@@ -56,6 +56,7 @@ def test_every_field_arrives_in_the_spec() -> None:
         max_cost=40.0,
         deadline_s=172_800.0,
         may_wait_s=43_200.0,
+        preemptible=True,
         key="nightly-1",
         tags={"project": "cats", "cost_center": "4711"},
     )
@@ -155,6 +156,7 @@ WRONG: list[tuple[str, Any]] = [
     ("max_cost", "40"),
     ("deadline_s", False),
     ("may_wait_s", -1),
+    ("preemptible", "yes"),
     ("key", ""),
     ("key", "two words"),
     ("tags", ["project"]),

@@ -197,6 +197,7 @@ def test_with_too_few_gpus_jobs_run_narrower_and_grow_later(lives: Any, billing:
         LONG, per_hour=1.0, budget=100.0, max_nodes={"T4": 2}, gpu_types={"T4": T4}, billing=billing
     )
     first, second = live.submit(spec("long")), live.submit(spec("long"))
+    live.advance(120.0)  # before it has said that it saves, the first is not narrowed
     jobs = [live.job(first), live.job(second)]
     assert all(job.state == "running" for job in jobs), "nobody waits while GPUs can be had"
     assert sum(job.run.allocation.width for job in jobs) <= 8
@@ -205,6 +206,7 @@ def test_with_too_few_gpus_jobs_run_narrower_and_grow_later(lives: Any, billing:
         assert "shortage" in kinds(live)
     live.loop.stop(second)
     live.settle()
+    live.advance(400.0)  # it was narrowed: it keeps what it has for a while
     assert live.job(first).run.allocation.width == 8
 
 

@@ -147,7 +147,7 @@ def _headline(found: "Statement") -> list[tuple[str, str]]:
 
 
 def _preempted(found: "Statement") -> list[tuple[str, str]]:
-    """What stops by BOA's decision have cost; no line where there were none."""
+    """Line on the cost of stops by BOA's decision; none where there were none."""
     stops = found.get("preempted")
     if stops is None or not (stops["times"] or stops["lost_s"]):
         return []

@@ -100,8 +100,8 @@ def _turn(job: JobView) -> tuple[object, ...]:
 
 
 def _squeezed(view: ClusterView, mine: set[JobId], rank: int) -> dict[JobId, Allocation]:
-    """What a job of this rank must leave to those of the market: their least width, where their
-    rank is not lower."""
+    """GPUs that a job of this rank must leave to those of the market: their least width, where
+    their rank is not lower."""
     found: dict[JobId, Allocation] = {}
     for job in view.jobs:
         held = job.allocation

@@ -36,7 +36,6 @@ from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.part_caps import Allowance, Caps, allowances
 from boa.scheduler.decide.protection import (
     CALM,
-    CALM_WITH_ROOM,
     NO_RANK,
     Guarded,
     Pressure,
@@ -313,8 +312,7 @@ class Decider(ABC):
     def pressure_of(self, jobs: Sequence[JobRecord], *, full: bool) -> Pressure:
         """Return how strictly jobs keep their GPUs. `full`: no other node can be rented."""
         waiting = (rank(job) for job in jobs if job.allocation is None)
-        calm = self.calm if full else min(CALM_WITH_ROOM, self.calm)
-        return Pressure(calm, max(waiting, default=NO_RANK))
+        return Pressure(self.calm if full else 0.0, max(waiting, default=NO_RANK))
 
     def stop_cost(self, job: JobRecord, now: Seconds) -> StopCost:
         """Return what stopping a job's run costs now, by what is believed of its class."""

@@ -17,10 +17,9 @@ from boa.scheduler.stop_cost import lost_s, may_stop
 from boa.units import Seconds
 
 CALM = 10.0
-"""Rescaling times for which a job keeps its GPUs after a rescaling …"""
-CALM_WITH_ROOM = 3.0
-"""… and where another node can be rented: moves then follow nodes as they boot, and the market
-weighs each against what it costs (`docs/decisions/0052-a-running-job-keeps-its-work.md`)."""
+"""Rescaling times for which a job keeps its GPUs after a rescaling, while no other node can be
+rented. Where one can be, the market weighs every move against its cost, and jobs move as nodes
+boot (`docs/decisions/0052-a-running-job-keeps-its-work.md`)."""
 NO_RANK = -2
 """Below that of every job."""
 OVERTAKEN_S: Seconds = 600.0

@@ -68,7 +68,7 @@ def test_an_event_with_its_fields_always_words_itself(kind: EventKind, data: st.
     pieces = parts(found)
     assert "".join(piece.text for piece in pieces) == found.text
     assert all(piece.text for piece in pieces)
-    named = {found.data.get("for_job"), *found.data.get("moved", ())}
+    named = {found.data.get("for_job"), found.data.get("by_job"), *found.data.get("moved", ())}
     assert {piece.job for piece in pieces} <= {None, "3", *named}
     assert {piece.node for piece in pieces} <= {None, 8}
 

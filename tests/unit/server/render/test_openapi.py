@@ -266,7 +266,7 @@ def test_answers_are_described_by_the_docstrings_of_their_shapes(document: dict[
     said = inherited["rescalings"]["description"]
     assert said == "Changes of GPUs by decision, after the first start."
     assert inherited["class"]["description"]
-    assert set(schemas["JobRow"]["required"]) == set(answers.JobRow.__annotations__)
+    assert set(schemas["JobRow"]["required"]) == answers.JobRow.__required_keys__
     assert schemas["JobRow"]["additionalProperties"] is False
     assert schemas["Live"]["properties"]["gone"]["description"]
     assert schemas["Live"]["required"] == ["now", "complete"]
