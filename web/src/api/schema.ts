@@ -4135,6 +4135,8 @@ export interface components {
              * @description Percents of the budget at which somebody is told, in order (`alerts` of `notify`).
              */
             alerts?: number[];
+            /** @description Left out by older services. */
+            preempted?: components["schemas"]["StatementPreempted"];
             /** Now */
             now: number;
         };
@@ -4311,6 +4313,27 @@ export interface components {
              * @description Money that it has by right in the month; null: nothing of its own.
              */
             budget_usd: number | null;
+        };
+        /**
+         * StatementPreempted
+         * @description Stops by BOA's decision, of the jobs that held GPUs in the month, over their whole lives.
+         */
+        StatementPreempted: {
+            /**
+             * Times
+             * @description Times that a job lost all its GPUs.
+             */
+            times: number;
+            /**
+             * Lost S
+             * @description Seconds of runs whose work no checkpoint held, at any stop by BOA's decision …
+             */
+            lost_s: number;
+            /**
+             * Lost Usd
+             * @description … and what these had cost.
+             */
+            lost_usd: number;
         };
         /**
          * Submitted
@@ -5519,6 +5542,7 @@ export type StatementDay = components['schemas']['StatementDay'];
 export type StatementGroup = components['schemas']['StatementGroup'];
 export type StatementLine = components['schemas']['StatementLine'];
 export type StatementPayer = components['schemas']['StatementPayer'];
+export type StatementPreempted = components['schemas']['StatementPreempted'];
 export type Submitted = components['schemas']['Submitted'];
 export type SweepAnswer = components['schemas']['SweepAnswer'];
 export type SweepDetails = components['schemas']['SweepDetails'];

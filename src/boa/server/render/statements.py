@@ -63,13 +63,12 @@ def read_statement(
     found = statement(nodes, held, first, until, whose)
     tags = sorted({kind for record in records.values() for kind in record.spec.tags})
     month = month_of_budget(store, money, first, end, now)
-    said = document(found, money, month, tags, alerts_of(targets))
-    said["preempted"] = {
+    preempted: answers.StatementPreempted = {
         "times": sum(record.preemptions for record in records.values()),
         "lost_s": sum(record.lost_s for record in records.values()),
         "lost_usd": sum(record.lost_usd for record in records.values()),
     }
-    return said
+    return document(found, money, month, tags, alerts_of(targets), preempted)
 
 
 def month_of_budget(
@@ -114,6 +113,7 @@ def document(
     month: Month,
     tag_kinds: list[str],
     alerts: list[float],
+    preempted: answers.StatementPreempted,
 ) -> answers.Statement:
     first = datetime.fromtimestamp(found.since, UTC)
     return {
@@ -144,6 +144,7 @@ def document(
         "by_day": [{"day": day, **_amounts(amounts)} for day, amounts in found.days.items()],
         "tag_kinds": tag_kinds,
         "alerts": alerts,
+        "preempted": preempted,
         "now": month.now,
     }
 
