@@ -134,7 +134,7 @@ def test_pictures_are_files_of_the_kind_asked_for_and_the_same_every_time(suffix
 def test_pages_say_what_every_dot_is_and_escape_names() -> None:
     page = comparison_picture(found(), GPUS, ".html").decode()
     assert page.count("<title>") == 1 + 2 * len(POINTS)
-    assert "pollux (budget 15)\n15 GPUs: average JCT 50.0 min" in page
+    assert "pollux (budget 15)\n15 GPUs: average JCT 50 min" in page
     assert "<td>1.50</td>" in page
     page = simulation_picture(report(), "<i>fixed</i>", ".html").decode()
     assert "<b>nasty" not in page

@@ -64,7 +64,7 @@ def test_a_node_is_told_to_be_worth_what_jobs_gain_and_not_that_one_has_to_run(l
     rented = next(s.event for s in live.store.events() if s.event.kind == "node_rented")
     assert 0 < rented.data["worth_per_hour"] < 2 * rented.data["price_per_hour"]
     live.advance(61.0, tick=1.0)
-    kept = live.loop.scheduler.decider.weighed[rented.node]
+    kept = live.loop.snapshot.weighed[rented.node]
     assert 0 < kept.worth_per_hour < 2 * kept.price_per_hour
 
 

@@ -22,7 +22,14 @@ from stored import changes, hold, job, node
 
 pytest_plugins = ("postgresql",)
 ENDED = [hold(n, 1, 10.0 * n, 10.0 * n + 5.0) for n in range(1, 8)]
-META = {"cluster": "boa-1-a", "clock": [1.0, 2.0], "serials": {"resnet18": 99}}
+META = {
+    "cluster": "boa-1-a",
+    "clock": [1.0, 2.0],
+    "serials": {"resnet18": 99},
+    "began": 1.0,
+    "money": {"terms": None},
+    "tally": {"since": 1.0, "closed": {}},
+}
 USD = sum(h.price * h.gpus * 5.0 / 3600.0 for h in ENDED)
 
 

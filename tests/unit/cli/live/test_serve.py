@@ -65,7 +65,7 @@ def test_a_service_runs_a_job_remembers_its_budget_and_ends_when_told(
         assert process.wait(timeout=300) == 0
         assert process.stderr is not None
         first, *more = process.stderr.read().splitlines()
-        assert first == f"boa: serving on {url}, budget $14/h, engine local, cloud local"
+        assert first == f"boa: serving on {url}, budget $14.00/h, engine local, cloud local"
         slots = slot_words(*machine())
         assert more == ([] if slots is None else [f"boa: {slots}"])
     with serving(tmp_path, "--budget", "14") as (process, url):
@@ -75,7 +75,7 @@ def test_a_service_runs_a_job_remembers_its_budget_and_ends_when_told(
         lines = [process.stderr.readline() for _ in range(4 if slots else 3)]
         logged = [json.loads(line) for line in lines[-2:]]
         assert [line["level"] for line in logged] == ["warning", "warning"]
-        assert logged[0]["message"].startswith("budget $20/h, set at run time on 20")
+        assert logged[0]["message"].startswith("budget $20.00/h, set at run time on 20")
         assert logged[1]["message"].endswith("`boa budget set --max-spend none` goes back")
         assert [job["id"] for job in run.json("ps", "--all")["jobs"]] == ["1"]
 

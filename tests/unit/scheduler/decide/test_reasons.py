@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import boa
+from boa.amounts import dollars, duration
 from boa.model.cluster import Allocation, Share
 from boa.model.job import GpuLimits, JobRecord, Run
 from boa.model.records import Event
@@ -62,7 +63,7 @@ def test_an_epoch_that_begins_on_other_gpus_says_what_they_save_and_cost(lives: 
     assert event.data["extra_usd"] == pytest.approx(wide * 30.0 / 3600.0), "the rescaling alone"
     assert event.text == (
         f"job {job_id} (both) → {wide}×T4: epoch 2 begins; "
-        f"saves {saves:,.0f} s for ${event.data['extra_usd']:.2f}"
+        f"saves {duration(saves)} for {dollars(event.data['extra_usd'])}"
     )
 
 
@@ -81,7 +82,8 @@ def test_a_new_plan_that_shrinks_a_job_says_what_it_saves_and_how_much_later_it_
     assert event.data["why"] == "plan"
     assert event.data["saves_s"] < 0 > event.data["extra_usd"]
     assert f"→ {event.data['width']}×T4: a new plan; cheaper: " in event.text
-    assert event.text.endswith(f"s later, saves ${-event.data['extra_usd']:,.2f}")
+    later, saves = duration(-event.data["saves_s"]), dollars(-event.data["extra_usd"])
+    assert event.text.endswith(f"cheaper: {later} later, saves {saves}")
     assert told(live, "budget")[-1].text == "the budget is $11.00/h from now on; it was $20.00/h"
 
 
@@ -267,7 +269,7 @@ def test_the_same_gpus_elsewhere_are_only_other_nodes() -> None:
     ("saves", "extra", "said"),
     [
         (212.4, 0.312, "saves 3.5 min for $0.31"),
-        (212.4, -0.05, "saves 3.5 min and $0.05"),
+        (212.4, -0.05, "saves 3.5 min and $0.050"),
         (3.84, 0.0042, "saves 3.8 s for $0.0042"),
         (-38.0, -0.22, "cheaper: 38 s later, saves $0.22"),
         (0.0, -0.22, "cheaper: as fast, saves $0.22"),

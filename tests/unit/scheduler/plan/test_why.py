@@ -175,13 +175,15 @@ def words_of(of: Profiler) -> str:
 
 def test_a_width_that_is_measured_and_not_settled_says_how_far_it_is() -> None:
     said = words_of(grown((1, 1.0, 600.0), (2, 3.6, 78.0)))
-    assert "2 GPUs: 3.6× so far, measured for 78 s of 145 s; until then one job in five" in said
+    assert (
+        "2 GPUs: 3.6× so far, measured for 1.3 min of 2.4 min; until then one job in five" in said
+    )
     assert "only width" not in said
 
 
 def test_a_width_that_brings_nothing_says_so() -> None:
     said = words_of(grown((1, 1.0, 600.0), (2, 1.0, 600.0)))
-    assert "2 GPUs: 1×, measured for 600 s; too little" in said
+    assert "2 GPUs: 1×, measured for 10 min; too little" in said
 
 
 def test_a_width_that_was_never_tried_says_who_tries_it() -> None:

@@ -110,7 +110,7 @@ def test_the_client_neither_packs_nor_reads_anything_for_it(service: FakeService
 def test_the_command_shows_it_in_a_few_lines(run: Boa, service: FakeService) -> None:
     service.control.estimated = KNOWN
     said = run("submit", "--class", "net", "--estimate", "--", "python", "train.py")
-    assert "time  2 h, four of five jobs between 100 min and 2.5 h" in said
+    assert "time  2 h, four of five jobs between 1 h 40 min and 2 h 30 min" in said
     assert "cost  $5.00, four of five jobs between $4.00 and $6.50" in said
     assert "from  12 jobs of net that succeeded" in said
     assert "2 jobs wait for 6 GPUs before it; it would start in about 10 min" in said
@@ -127,7 +127,7 @@ def test_the_command_shows_it_in_a_few_lines(run: Boa, service: FakeService) -> 
         ("normal", "time  2 h, four", "cost  $5.00, four", "it would start in about 10 min"),
         (
             "urgent",
-            "time  60 min; as a normal job 2 h, four",
+            "time  1 h; as a normal job 2 h, four",
             "cost  $9.00; as a normal job $5.00, four",
             "it would start in about 10 min",
         ),
@@ -183,7 +183,7 @@ def test_the_command_offers_a_probe_where_nothing_is_known(run: Boa, service: Fa
     service.control.estimated = UNKNOWN
     said = run("submit", "--class", "net", "--estimate", "--", "true")
     assert "nobody knows how long a job of net takes" in said
-    assert "boa submit --probe runs it on 1×T4 for up to 5 min ($0.08 at most)" in said
+    assert "boa submit --probe runs it on 1×T4 for up to 5 min ($0.080 at most)" in said
     for beside in (["--wait"], ["--terms"], ["--sweep", "lr=1,2"]):
         run("submit", "--class", "net", "--estimate", *beside, "--", "true", code=2)
 
