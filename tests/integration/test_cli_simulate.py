@@ -252,7 +252,7 @@ def test_a_person_reads_figures_with_units_the_promise_and_the_physics(
     for words in (
         "boa with a budget of 12 GPUs",
         "T4 (4 per node)",
-        "8, arrived within 105 min; all of them ended",
+        "8, arrived within 1 h 45 min; all of them ended",
         "average JCT",
         "; planned ",
         "P50",
@@ -263,7 +263,7 @@ def test_a_person_reads_figures_with_units_the_promise_and_the_physics(
         "queueing",
         "efficiency",
         "at events, classes learn together",
-        "Sia's slowdown, booting 45.0 s; without cold starts",
+        "Sia's slowdown, booting 45 s; without cold starts",
         "resnet18",
     ):
         assert words in said
@@ -277,7 +277,7 @@ def test_several_types_are_counted_in_dollars(run: Boa, trace: Path) -> None:
     assert [gpu["name"] for gpu in got["gpu_types"]] == ["T4", "A100"]
     assert set(got["gpu_hours_by_type"]) <= {"T4", "A100"}
     assert got["spend_per_hour"] > 1.01 * got["average_gpus"]
-    assert "$3.4 per GPU-hour" in run("simulate", trace, *flags)
+    assert "$3.40 per GPU-hour" in run("simulate", trace, *flags)
     dear = run.json("simulate", trace, *FIXED, "--prices", "T4=2.5")
     assert dear["spend_per_hour"] == pytest.approx(2.5 * dear["average_gpus"])
 

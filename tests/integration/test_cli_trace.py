@@ -120,7 +120,7 @@ def test_a_trace_is_described(run: Boa, trace: Path) -> None:
         "mean_gpus": 4.0,
     }
     said = run("trace", "describe", trace)
-    for words in ("30 in 2.50 h, 12.0 per hour", "C²", "12 in an hour", "GPUs (T4)", "cifar10"):
+    for words in ("30 in 2 h 30 min, 12.0 per hour", "C²", "12 in an hour", "GPUs (T4)", "cifar10"):
         assert words in said
 
 
