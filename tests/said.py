@@ -43,8 +43,8 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
             "saves": False,
             "lost_s": 111.2,
         },
-        "job 3 (net) was preempted by job 9; it gives up 4×T4; 1.9 min of work since its last "
-        "checkpoint is lost",
+        "job 3 (net) was preempted by job 9; it gives up 4×T4; 1.9 min of work is lost "
+        "unless it saves a checkpoint first",
     ),
     *(
         (
@@ -69,7 +69,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "paused",
         {"name": "net", "lost_s": 111.2},
-        "job 3 (net) was paused; 1.9 min of work since its last checkpoint is lost",
+        "job 3 (net) was paused; 1.9 min of work is lost unless it saves a checkpoint first",
     ),
     ("rescaled", {**START, "why": "round"}, "job 3 (net) → 4×T4: GPUs are shared out anew"),
     (
@@ -79,7 +79,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     ("rescaled", {**START, "why": "room"}, "job 3 (net) → 4×T4: GPUs are free again"),
     ("rescaled", {**START, "why": "nodes"}, "job 3 (net) → 4×T4: moves to other nodes"),
-    ("rescaled", {**START, "why": "returned"}, "job 3 (net) → 4×T4: goes on: it has GPUs again"),
+    ("rescaled", {**START, "why": "returned"}, "job 3 (net) → 4×T4: has GPUs again"),
     (
         "rescaled",
         {**START, "why": "widened", "before_width": 2, "saves_s": 120.2, "pause_s": 25.0},

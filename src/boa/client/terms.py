@@ -25,7 +25,8 @@ class TermQuestions:
 
     def pause(self, job: str, *, force: bool = False) -> JobDetails:
         """Pause it until it is resumed; `force`: also where work would be lost."""
-        return self._changed("POST", f"{job_path(job)}/pause{'?force=true' if force else ''}")
+        parameters = {"force": "true"} if force else None
+        return self._changed("POST", f"{job_path(job)}/pause", parameters=parameters)
 
     def resume(self, job: str) -> JobDetails:
         return self._changed("POST", f"{job_path(job)}/resume")
@@ -46,5 +47,11 @@ class TermQuestions:
         body = {"changes": dict(changes or {}), "continue": from_checkpoint}
         return self._changed("POST", f"{job_path(job)}/resubmit", body)
 
-    def _changed(self, method: str, path: str, body: Any = None) -> JobDetails:
-        return cast("JobDetails", self._wire.ask(method, path, body=body)["job"])
+    def _changed(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        parameters: Mapping[str, str] | None = None,
+    ) -> JobDetails:
+        return cast("JobDetails", self._wire.ask(method, path, parameters, body)["job"])

@@ -115,7 +115,8 @@ class Estimator:
         job_class, taken = known.as_class(now), None
         expected = job_estimate.means(found)
         if expected is not None and job_class is not None:
-            as_run = job_estimate.as_run(job_class, decider.gpu_types, rules, first.gpu)
+            units = float(known.picture.work.sum())
+            as_run = job_estimate.as_run(job_class, decider.gpu_types, rules, first.gpu, units)
             taken = job_estimate.figures(expected, past, as_run, queue.wait_s or 0.0)
             longer, dearer = taken.time_s / expected[0], taken.cost_usd / max(expected[1], TINY)
             found = job_estimate.as_taken(found, longer, dearer)

@@ -189,7 +189,7 @@ def _between_runs(
     state: State = "rescaling"
     if job.allocation is None:
         state = "waiting" if job.held_back else "preempted"
-    lost = lost_s(job, run, run.stopping_at or at, saves=False)
+    lost = 0.0 if job.held_back else lost_s(job, run, run.stopping_at or at, saves=False)
     part = lost / max(at - run.requested_at, lost) if lost else 0.0
     draft.put_job(
         replace(

@@ -86,7 +86,7 @@ def test_a_preemptible_job_is_stopped_for_an_urgent_one_and_told_what_it_loses(l
     (event,) = [one for job in jobs for one in events(live, "preempted", job)]
     assert event.data["by_job"] == urgent
     assert event.data["lost_s"] >= 55.0
-    assert "of work since its last checkpoint is lost" in event.text
+    assert "of work is lost unless it saves a checkpoint first" in event.text
     assert sum(live.job(job).lost_s for job in jobs) >= 55.0
 
 

@@ -98,9 +98,9 @@ def lines(found: "JobEstimate", asked: Priority = "normal") -> list[str]:
 
 
 def _displaces(found: "JobEstimate") -> list[str]:
-    """Running jobs that would give up GPUs for it."""
+    """Running jobs that could give up GPUs for it."""
     return [
-        f"takes {one['gpus']} GPU{'s' if one['gpus'] > 1 else ''} from job {one['job']}, which "
+        f"may take {one['gpus']} GPU{'s' if one['gpus'] > 1 else ''} from job {one['job']}, which "
         + ("waits meanwhile" if one["preempted"] else "goes on with fewer")
         + f"; the stop costs it {duration(one['seconds'])} ({dollars(one['cost_usd'])})"
         for one in found.get("displaces", ())  # an older service has none
@@ -157,8 +157,10 @@ def _before(found: "JobEstimate") -> list[str]:
         return []
     who = f"{queue['waiting']} job{'s' if queue['waiting'] != 1 else ''}"
     ahead = f"{who} wait for {queue['gpus']} GPUs before it" if queue["waiting"] else "nobody waits"
+    if found.get("displaces"):
+        return [f"wait  {ahead}; running jobs would make room for it"]
     if queue["wait_s"] is None:
-        return [f"wait  {ahead}; when there are GPUs for it, nobody knows"]
+        return [f"wait  {ahead}; when there are GPUs for it is not known"]
     if queue["wait_s"] <= 0:
         return [f"wait  {ahead}; it would start at once"]
     node = ", for a new node" if queue["boot_s"] else ""

@@ -23,7 +23,7 @@ from boa.scheduler.decide.part_caps import (
     narrowed,
     shortage_of,
 )
-from boa.scheduler.decide.protection import in_turn, rank, takers, upheld
+from boa.scheduler.decide.protection import in_turn, is_modest, rank, takers, upheld
 from boa.scheduler.decide.reasons import changes
 from boa.scheduler.decide.room import is_capped, left_to_rent
 from boa.scheduler.decide.views import set_least
@@ -335,6 +335,10 @@ class AtOnce(Decider):
                     said = waits_for_cap(room.cap)
                 else:
                     said = WAITS["no_room" if full else "worth"]
+            if job.state == "preempted" and job.allocation is None:
+                continue  # its reason names the job that has its GPUs
+            if is_modest(job, draft.now):
+                said = WAITS["modest"]
             if job.id not in self.short and job.reason != said:
                 draft.put_job(replace(job, reason=said))
 

@@ -154,11 +154,14 @@ def figures(
 
 
 def as_run(
-    job_class: JobClass, gpu_types: Mapping[GpuName, GpuType], rules: Rules, gpu: GpuName
+    job_class: JobClass,
+    gpu_types: Mapping[GpuName, GpuType],
+    rules: Rules,
+    gpu: GpuName,
+    units: float,
 ) -> Callable[[Past], tuple[Seconds, Usd]]:
     """Return what a class is expected to take and cost on the GPUs that a job of the past held.
-    `gpu`: their type, where the job does not tell it."""
-    work = sum(epoch.work for epoch in job_class.epochs)
+    `gpu`: their type, where the job does not tell it; `units`: of a usual job of the class."""
 
     def taken(one: Past) -> tuple[Seconds, Usd]:
         kind = gpu if one.gpu not in gpu_types or one.gpu is None else one.gpu
@@ -167,7 +170,7 @@ def as_run(
             return 0.0, 0.0
         least = max(base for base in bases if base is not None)
         width = np.array([min(max(one.width, least), max(job_class.max_on(kind), least))])
-        scale = 1.0 if one.total_work is None or work <= 0 else one.total_work / work
+        scale = 1.0 if one.total_work is None or units <= 0 else one.total_work / units
         seconds = float(run_times(job_class.epochs, kind, width).sum()) * scale
         seconds += rescale_time(job_class, rules)
         rate = float(cost_rates(np.array([one.width]), gpu_types[kind], rules.billing)[0])

@@ -180,7 +180,7 @@ def _cause(data: Start) -> str:
         case "nodes":
             return "moves to other nodes"
         case "returned":
-            return "goes on: it has GPUs again"
+            return "has GPUs again"
     if data["epochs"] > 1:
         reached = f"{min(data['epoch'] + 1, data['epochs'])} of {data['epochs']}"
         return f"starts again, having reached epoch {reached}"

@@ -10,13 +10,14 @@ from boa.units import UsdPerHour
 PAYS = 0.65
 """Part of its price that a node is worth that is kept for its worth alone: a little less than the
 part below which it is given back, since worths are shown rounded."""
-WaitCode = Literal["no_plan", "boot", "others", "turn", "no_room", "worth"]
+WaitCode = Literal["no_plan", "boot", "others", "turn", "modest", "no_room", "worth"]
 """Why a job that a market gives no GPUs waits."""
 WAITS: dict[WaitCode, str] = {
     "no_plan": "waits for a plan that knows its class",
     "boot": "waits for a node that boots",
     "others": "waits for GPUs that another run is leaving",
     "turn": "waits its turn: a job that came before it has waited for long",
+    "modest": "failed lately: waits up to 10 min for free GPUs, and displaces no other job",
     "no_room": "waits for GPUs: no further node is allowed (max_nodes) or to be had",
     "worth": "waits for money, half an hour at most: it is worth less than a node costs now",
 }

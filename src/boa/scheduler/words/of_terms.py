@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # which loads NumPy
     from boa.model.calendar import Calendar
     from boa.policy.market.hours import Run
 
+UNSAVED = " of work is lost unless it saves a checkpoint first"
 PAUSED = "paused: boa job resume goes on with it"
 NO_WEEK = "waits for a plan of the calendar's week"
 UNTOLD = "may wait for other hours: for which, nobody knows before there is a plan of the week"
@@ -95,7 +96,7 @@ def preempted_told(about: About, data: PreemptedFields) -> Words:
     else:
         yield "; "
         yield worded(data["lost_s"])
-        yield " of work since its last checkpoint is lost"
+        yield UNSAVED
 
 
 def paused(about: About, data: Paused) -> Words:
@@ -104,7 +105,7 @@ def paused(about: About, data: Paused) -> Words:
     if data.get("lost_s"):
         yield "; "
         yield worded(data.get("lost_s", 0.0))
-        yield " of work since its last checkpoint is lost"
+        yield UNSAVED
 
 
 def resumed(about: About, data: OfJob) -> Words:

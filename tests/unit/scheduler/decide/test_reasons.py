@@ -224,7 +224,7 @@ def test_a_job_that_gets_its_gpus_back_does_not_move() -> None:
     found = reason(job, Allocation("T4", ((1, 2),)), "round", planned(), left=1.0)
     assert found["why"] == "returned"
     text = text_of(replace(job, why=found), Allocation("T4", ((1, 2),)))
-    assert text.endswith("2×T4: goes on: it has GPUs again")
+    assert text.endswith("2×T4: has GPUs again")
 
 
 def test_what_was_stored_without_nodes_says_nothing_of_them() -> None:

@@ -64,7 +64,7 @@ def test_a_job_that_gets_its_gpus_back_does_not_say_that_it_moves(slots: Any) ->
     (back,) = [event for job in first for event in told(live, "rescaled", job)]
     assert back.data["why"] == "returned"
     assert back.data["nodes"] == back.data["before_nodes"]
-    assert back.text.endswith("1×slot: goes on: it has GPUs again")
+    assert back.text.endswith("1×slot: has GPUs again")
 
 
 def test_no_wait_for_a_node_is_told_where_none_may_be_rented(slots: Any) -> None:
