@@ -89,6 +89,7 @@ def test_the_client_pauses_resumes_changes_and_submits_again(service: FakeServic
     with Client() as client:
         job = client.submit(JOB)["id"]
         assert client.pause(job)["paused"]
+        assert client.pause(job, force=True)["paused"]
         assert not client.resume(job)["paused"]
         changed = client.change(job, weight=3, gpus={"max": 4}, max_cost=60)
         assert changed["spec"]["gpus"] == {"min": 1, "max": 4}
