@@ -286,6 +286,7 @@ class Replay:
                     "epoch": epoch,
                     "progress": progress,
                     "units": units,
+                    **({} if self._checkpoint is None else {"saves": True}),
                 }
             )
 
