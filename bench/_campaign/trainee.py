@@ -105,6 +105,7 @@ class Trainee:
             "progress": self.done,
             "units": self.done - self.resumed,
             "step": self.done,
+            "saves": True,
         }
         body = json.dumps(said).encode()
         head = (
