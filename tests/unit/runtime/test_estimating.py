@@ -188,3 +188,32 @@ def test_a_probe_is_on_the_cheapest_gpus_that_the_job_allows(lived: Any) -> None
     found = estimate(live, net(gpus=GpuLimits(min=2, max=8, types=("A100",))))
     assert (found.probe.gpu, found.probe.width) == ("A100", 2)
     assert found.probe.cost_usd == pytest.approx(6.0 * found.probe.seconds / 3600)
+
+
+def test_an_estimate_takes_a_stated_total_for_units_of_work_and_not_for_seconds(
+    tmp_path: Path,
+) -> None:
+    """Ten units a second: taken for seconds, a total would make jobs look ten times as slow."""
+    fast = profile("fast", work=(6000.0,), gpus={"T4": 10.0}, rescale_s=5.0)
+    live = Live(config(tmp_path, billing="gpu"), {"fast": fast})
+    live.engine._report_s = 20.0
+    job = spec("fast", total_work=6000.0, gpus=GpuLimits(max=1))
+    for _ in range(2):
+        live.submit(job)
+        live.finish()
+    found = estimate(live, job)
+    live.close()
+    assert found.basis == "jobs"
+    assert found.time_s == pytest.approx(605.0, rel=0.1)
+
+
+def test_an_estimate_names_the_running_job_that_would_make_room(tmp_path: Path) -> None:
+    live = Live(config(tmp_path, max_nodes={"T4": 1}, billing="node"), {"net": NET})
+    live.engine._report_s = 60.0
+    running = live.submit(net(gpus=GpuLimits(min=4, max=4)))
+    live.advance(120.0)
+    urgent = estimate(live, net(gpus=GpuLimits(min=4, max=4), priority="urgent"))
+    normal = estimate(live, net(gpus=GpuLimits(min=4, max=4)))
+    live.close()
+    assert [(one.job, one.gpus, one.preempted) for one in urgent.displaces] == [(running, 4, True)]
+    assert normal.displaces == ()
