@@ -207,9 +207,9 @@ def test_a_dry_run_tells_everything_and_changes_nothing(aws: Aws) -> None:
     said = {(step.what, step.text) for step in steps}
     orphan = next(one["InstanceId"] for one in before if one["InstanceType"] == "p4d.24xlarge")
     assert {
-        ("price", "T4: $1 per GPU and hour (the config file)"),
+        ("price", "T4: $1.00 per GPU and hour (the config file)"),
         ("rent", "T4: g4dn.12xlarge, 4 GPUs a node, on demand"),
-        ("limit", "spend at any moment: $50 per hour"),
+        ("limit", "spend at any moment: $50.00/h"),
         ("limit", "T4: 3 nodes"),
         ("template", f"change the launch template {aws.owner}-T4, when the first T4 is rented"),
         ("delete", f"delete the launch template {aws.owner}-A100: no GPU type is so called"),
@@ -248,7 +248,7 @@ def test_the_command_prints_what_it_would_do_at_aws_and_needs_no_ray(
     path = tmp_path / "boa.yaml"
     path.write_text(json.dumps(config))
     said = run("serve", "--config", str(path), "--dry-run")
-    assert "T4: $0.978 per GPU and hour (the catalogue, for g4dn.12xlarge)" in said
+    assert "T4: $0.98 per GPU and hour (the catalogue, for g4dn.12xlarge)" in said
     assert "limit     T4: 3 nodes" in said
     assert "template  create the launch template boa-" in said
     assert not (tmp_path / "data").exists()

@@ -24,7 +24,14 @@ from stored import changes, hold, job, node, sample
 
 HOUR = 3600.0
 NODES = tuple(node(n, state="ready", billed_from=0.0, ready_at=0.0) for n in (1, 2, 3))
-META = {"cluster": "boa-1-a", "clock": [1.0, 2.0], "serials": {"resnet18": 10_000}}
+META = {
+    "cluster": "boa-1-a",
+    "clock": [1.0, 2.0],
+    "serials": {"resnet18": 10_000},
+    "began": 1.0,
+    "money": {"terms": None},
+    "tally": {"since": 1.0, "closed": {}},
+}
 
 
 @dataclass

@@ -81,9 +81,9 @@ def run_saved(draft: Draft, event: RunEvent) -> None:
     """Take in that its checkpoint folder holds something new: also a silent job can be stopped."""
     job = _running(draft, event)
     if job is not None:
-        draft.put_job(
-            replace(job, saved_at=max(draft.now - event.saved_age_s, job.saved_at or 0.0))
-        )
+        saved_at = max(draft.now - event.saved_age_s, job.saved_at or 0.0)
+        draft.replan = draft.replan or (job.saved_at is None and not job.background)
+        draft.put_job(replace(job, saved_at=saved_at))
 
 
 Worked: TypeAlias = Callable[[JobRecord], AbstractSet[Placement]]
@@ -374,6 +374,8 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
         run = replace(run, reported_at=draft.now)
     if report.done and not run.done:
         run = replace(run, done=True)
+    if (saves, saved_at is None) != (job.saves, job.saved_at is None):
+        draft.replan = draft.replan or not job.background  # it may be moved from now on
     if report.units > 0:
         job = went_well(job, Placement.of(run.allocation))
     return draft.put_job(

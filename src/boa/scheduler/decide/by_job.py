@@ -4,13 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from boa.model.cluster import Decision, JobId, Share
+from boa.model.cluster import Allocation, Decision, JobId, Share
 from boa.model.events import Cause
 from boa.model.job import JobRecord
 from boa.placement.fitting import Fitted, Room, fit
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
 from boa.scheduler.decide.part_caps import Allowance, kept_within, narrowed, shortage_of
-from boa.scheduler.decide.protection import Pressure, in_turn, upheld
+from boa.scheduler.decide.protection import Guarded, Pressure, in_turn, upheld
 from boa.scheduler.decide.room import left_to_rent
 from boa.scheduler.state import Draft
 from boa.units import Seconds
@@ -69,6 +69,7 @@ class ByJob(Decider):
         placed = [job for job in placed if job.id in shares]
         guarded = self.guarded(placed, draft.now)
         current = current_allocations(draft.paying)
+        guarded = [self._as_planned(one, current, shares) for one in guarded]
         kept = {job.id: current[job.id] for job in guarded if job.pinned and job.id in current}
         shares = {**shares, **{job: Share(a.gpu, a.width) for job, a in kept.items()}}
         wants = self.wants(placed, shares, draft.now)
@@ -93,6 +94,15 @@ class ByJob(Decider):
             fitted = self._capped(fitted, wished, allowed)
         rent(draft, fitted.new_nodes, self.gpu_types, coming=self.coming)
         self._apply(draft, fitted)
+
+    def _as_planned(
+        self, job: Guarded, current: Mapping[JobId, Allocation], shares: Mapping[JobId, Share]
+    ) -> Guarded:
+        """A job that keeps its GPUs for a while only gives some up all the same where its plan
+        has fewer for it: that has been weighed."""
+        held, wish = current.get(job.id), shares.get(job.id)
+        planned = held is not None and wish is not None and wish.width < held.width
+        return job._replace(pinned=False) if planned and not job.keeps_work else job
 
     def _narrowed(
         self,

@@ -333,6 +333,7 @@ class Decider(ABC):
                     id=job.id,
                     rank=rank(job),
                     pinned=guard.pins(now, rank(job), self.pressure),
+                    keeps_work=guard.keeps_work,
                     runs=run is not None and run.state != "stopping",
                     arrival=job.submitted_at,
                     started=job.attempts > 0,

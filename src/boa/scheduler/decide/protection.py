@@ -127,6 +127,8 @@ class Guarded(NamedTuple):
     id: JobId
     rank: int
     pinned: bool
+    keeps_work: bool
+    """It is pinned since a stop would lose its work."""
     runs: bool
     """It has a run that BOA has not asked to stop."""
     arrival: Seconds
