@@ -107,4 +107,8 @@ def test_what_jobs_are_allowed_is_within_every_cap_and_first_come_first_served(
         assert served == sorted(served, reverse=True), "nobody waits for one that came later"
     total = sum(TYPES[w.gpu].price * w.width for j, w in wished.items() if j in found)
     if total <= min(vision, eve) * (1 - 1e-6):
-        assert all(most.fits(wished[j], TYPES) for j, most in found.items() if j in wished)
+        assert all(
+            most.allows(wished[j].gpu, wished[j].width, TYPES)
+            for j, most in found.items()
+            if j in wished
+        )

@@ -170,6 +170,8 @@ class ClusterView:
     let_in: Collection[JobId] = frozenset()
     """Jobs that do not wait for GPUs that they are not worth: a budget that is too small, or a node
     that one job alone does not pay for, makes nobody wait for ever."""
+    seats: Collection[JobId] = frozenset()
+    """Jobs that other jobs give GPUs up for: they come first."""
     boot_s: Mapping[GpuName, Seconds] = field(default_factory=dict)
     """Seconds from renting a node of a type until jobs can start on it; left out: none."""
     reclaim_s: Mapping[GpuName, Seconds] = field(default_factory=dict)

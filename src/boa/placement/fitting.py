@@ -15,7 +15,7 @@ from boa.model.workload import GpuType
 from boa.placement.packing import place
 from boa.placement.pool import Pool
 from boa.placement.shortage import ROUNDING, Room, Seats, Stock, Want
-from boa.units import GpuName, UsdPerHour
+from boa.units import GpuName, Seconds, UsdPerHour
 
 __all__ = ["Fitted", "Room", "Want", "can_rent", "fit", "within_limits"]
 
@@ -107,7 +107,8 @@ def within_limits(
     gpu_types: Types,
     room: Room,
 ) -> tuple[Sequence[Node], tuple[NodeId, ...]]:
-    """Nodes to go on with, and those that are too many: of those, the least used."""
+    """Nodes to go on with, and those that are too many: those that jobs lose least by leaving, and
+    of equal ones the least used."""
     sizes = {gpu: kind.gpus_per_node for gpu, kind in gpu_types.items()}
     there = Counter(map(_gpu, nodes))
     left = Counter({gpu: most - there[gpu] for gpu, most in room.max_nodes.items()})
@@ -121,7 +122,12 @@ def within_limits(
     used = _gpus_used(wants, current)
     odd = {node.id for node in nodes if sizes.get(node.gpu) != node.gpus}
     surplus = set()
-    for node in sorted(nodes, key=lambda node: (node.id not in odd, used[node.id], -node.id)):
+    loss = room.vacating
+
+    def first(node: Node) -> tuple[bool, Seconds, int, NodeId]:
+        return (node.id not in odd, loss.get(node.id, 0.0), used[node.id], -node.id)
+
+    for node in sorted(nodes, key=first):
         price = _price(node, gpu_types, room)
         too_many = left[node.gpu] < 0
         if node.id in odd or too_many or over > ROUNDING * price:

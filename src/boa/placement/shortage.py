@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from boa.model.cluster import Allocation, JobId, Prediction, Share
+from boa.model.cluster import Allocation, JobId, NodeId, Prediction, Share
 from boa.model.workload import DEFAULT_MAX_GPUS, GpuType
 from boa.units import GpuName, Seconds, UsdPerHour
 
@@ -43,6 +43,8 @@ class Room:
     """The cloud's words on types that it had no more of."""
     releasing: Mapping[GpuName, int] = field(default_factory=dict)
     """Nodes that were given back and are still rented: of no use, but within both limits."""
+    vacating: Mapping[NodeId, Seconds] = field(default_factory=dict)
+    """Seconds that it costs jobs to leave a node, where some have to: those that cost least go."""
 
     def node_price(self, gpu: GpuType) -> UsdPerHour:
         """Price of a node, as it is held against the cap."""

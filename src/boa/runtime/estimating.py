@@ -1,5 +1,6 @@
 """The estimate of a job that was not submitted, from all that the loop knows. Changes nothing."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -14,7 +15,6 @@ from boa.model.service import ServiceConfig
 from boa.model.streams import stream_of
 from boa.policy.boa import Planned
 from boa.scheduler.decide.hours import PutOff
-from boa.scheduler.decide.protection import rank
 from boa.scheduler.learn.class_document import document_of
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.estimates import EstimatesOfPlan
@@ -176,24 +176,22 @@ class Estimator:
     def _displaced(
         self, draft: Draft, gpu: GpuName, spec: JobSpec, priority: Priority
     ) -> tuple[Displaced, ...]:
-        """Running jobs that a job would take GPUs from, to have the least that it can run on."""
-        if priority == "background":
+        """Running jobs that a job would take GPUs from, to have the least that it can run on. None,
+        where more nodes can be rented: it waits for one."""
+        decider, held = self.scheduler.decider, Counter[GpuName]()
+        for job in draft.paying:
+            if job.allocation is not None:
+                held[job.allocation.gpu] += job.allocation.width
+        if priority == "background" or spec.gpus.min <= self._most(gpu) - held[gpu]:
             return ()
-        decider = self.scheduler.decider
-        held = sum(
-            job.allocation.width
-            for job in draft.paying
-            if job.allocation is not None and job.allocation.gpu == gpu
-        )
-        new = JobRecord(
-            id="0", spec=replace(spec, priority=priority), serial=0, submitted_at=draft.now
-        )
+        spec = replace(spec, priority=priority)
+        new = JobRecord(id="0", spec=spec, serial=0, submitted_at=draft.now)
+        nodes = [n.node for n in draft.usable_nodes() if n.state == "ready" and n.gpu == gpu]
         return displaced(
-            draft.paying,
-            gpu,
-            spec.gpus.min - (self._most(gpu) - held),
-            rank(new),
-            lambda job: decider.stop_cost(job, draft.now),
+            decider.holders([new], draft.now, decider.calm, {})[0],
+            decider.holders(draft.paying, draft.now, decider.calm, {}),
+            nodes,
+            lambda job: decider.stop_cost(draft.jobs[job], draft.now),
         )
 
     def _most(self, gpu: GpuName) -> float:

@@ -31,8 +31,8 @@ URGENT = 10.0
 """Nodes' worth that whoever is out of patience gains by any GPUs at all; or seconds, where nodes
 are worth next to nothing."""
 HOLDS, HELD = 8.0, 2.0
-"""Times that, per GPU that it needs at least, for a job that holds GPUs; times that for a job that
-held some before."""
+"""Times that, per GPU that it needs at least, for a job that holds GPUs, or that others give way
+to; times that for a job that held some before."""
 LEAST_PRICE = 1e-3
 """Seconds that a dollar is worth at least: where money is not short, nodes that nobody gains by
 are given back all the same."""
@@ -177,20 +177,15 @@ class Scene:
         return np.asarray(found * self._urgent)
 
     def _claim(self, job: JobView) -> float:
-        """How much more a job that is let in gains by any GPUs than one that has only waited long.
+        """Return how much more a job that is let in gains by any GPUs than a newcomer.
 
-        Whoever holds GPUs keeps some, however wide or narrow it is, unless a job of a higher rank
-        waits; whoever held some goes before newcomers.
+        A job that holds GPUs keeps some, however wide or narrow it is. One that held some goes
+        before newcomers.
         """
-        if job.rank < self._pressing:
-            return 1.0
         least = 1 if job.limits is None else job.limits.min
-        return HOLDS * least if job.allocation is not None else HELD if job.service else 1.0
-
-    @cached_property
-    def _pressing(self) -> int:
-        """The highest rank of the jobs that wait."""
-        return max((job.rank for job in self.jobs if job.allocation is None), default=-1)
+        if job.allocation is not None or job.id in self.view.seats:
+            return HOLDS * least
+        return HELD * least if job.service else 1.0
 
     @cached_property
     def _urgent(self) -> float:

@@ -23,7 +23,8 @@ from boa.scheduler.decide.part_caps import (
     narrowed,
     shortage_of,
 )
-from boa.scheduler.decide.protection import in_turn, is_modest, rank, takers, upheld
+from boa.scheduler.decide.preemption import NONE, Holder, Preemption, upheld
+from boa.scheduler.decide.protection import Pressure, is_modest
 from boa.scheduler.decide.reasons import changes
 from boa.scheduler.decide.room import is_capped, left_to_rent
 from boa.scheduler.decide.views import set_least
@@ -91,26 +92,27 @@ class AtOnce(Decider):
         ]
         self.asked_again.clear()
         current = current_allocations(jobs)
-        if self.at_events:
-            full, _ = self._limits(draft, room)
-            self.pressure = self.pressure_of(jobs, full=full)
-            jobs = self._in_turn(draft, jobs) if full else jobs
+        allowed = self._allowed(jobs, draft.now)
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
             room = self._without_surplus(draft, current, room, {job.id for job in jobs})
-        view = self._seen(draft, jobs, room)
-        if allowed := self._allowed(jobs):
+        holders, preemption = self._preemption(draft, jobs, room, allowed)
+        if len(holders) < len(jobs):
+            there = {one.id for one in holders}
+            jobs = [job for job in jobs if job.id in there]
+        view = self._seen(draft, jobs, room, preemption)
+        if allowed:
             view = self._under_caps(jobs, view, allowed)
         decision = self.policy.decide(view)
         self._remember(draft, decision)
         shut = {seen.id: seen.barred for seen in view.jobs if seen.barred}
         placed = self._placed(draft, jobs, current, view.nodes, decision, room, shut)
-        placed = self._upheld(draft, jobs, current, placed)
         if allowed:
             placed = self._capped(placed, jobs, allowed)
+        placed = self._upheld(draft, jobs, holders, preemption, placed)
         shut_out = {job for job, most in allowed.items() if not most.most}
         self.over_cap = self.over_cap | shut_out
-        self._say_who_took(jobs, current, placed.allocations)
+        self.taken = preemption.victims
         given_up = set(map(_id, view.nodes)) - placed.kept
         self.unwanted = (self.unwanted | given_up) & draft.nodes.keys()
         rent(draft, placed.new, self.gpu_types, self.weighed, self.coming)
@@ -120,58 +122,71 @@ class AtOnce(Decider):
         if self.at_events:
             self._say_waits(draft, jobs, room)
 
-    def _in_turn(self, draft: Draft, jobs: Sequence[JobRecord]) -> Sequence[JobRecord]:
-        """Jobs that do not overtake one which needs several GPUs; the others say why they wait."""
-        found = in_turn(jobs, draft.now)
-        kept = {job.id for job in found} if len(found) < len(jobs) else set()
-        for job in jobs if kept else ():
-            if job.id not in kept and job.reason != WAITS["turn"]:
-                draft.put_job(replace(job, reason=WAITS["turn"]))
-        return found
+    def _preemption(
+        self,
+        draft: Draft,
+        jobs: Sequence[JobRecord],
+        room: Room,
+        allowed: Mapping[JobId, Allowance],
+    ) -> tuple[list[Holder], Preemption]:
+        """Return the jobs that take part in the decision, and who gives way to whom. Jobs that must
+        not overtake another say so, and take no part."""
+        if not self.at_events:
+            self.pressure = Pressure()
+            return self.holders(jobs, draft.now, 0.0, allowed), NONE
+        full, _ = self._limits(draft, room)
+        calm, first = (self.calm if full else 0.0), frozenset[JobId]()
+        if full:
+            first, held_up = self.reserved(draft, jobs, allowed)
+            for job in jobs if held_up else ():
+                if job.id in held_up and job.reason != WAITS["turn"]:
+                    draft.put_job(replace(job, reason=WAITS["turn"]))
+            jobs = [job for job in jobs if job.id not in held_up]
+        holders = self.holders(jobs, draft.now, calm, allowed, first)
+        preemption = self.preemption(draft, holders)
+        self.pressure = Pressure(calm, preemption)
+        return holders, preemption
+
+    def _may_start(self, job: JobRecord, now: Seconds) -> bool:
+        known = self._is_planned(job) or self._least_by_now(job, now) is not None
+        return known and not is_modest(job, now)
 
     def _upheld(
         self,
         draft: Draft,
         jobs: Sequence[JobRecord],
-        current: Mapping[JobId, Allocation],
+        holders: Sequence[Holder],
+        preemption: Preemption,
         placed: "_Placed",
     ) -> "_Placed":
-        """The decision with what protected jobs keep, and the nodes that they are on."""
-        sizes = {node.id: node.gpus for node in [*self.nodes(draft), *placed.new]}
-        guarded = self.guarded(jobs, draft.now)
-        given = upheld(placed.allocations, current, guarded, sizes, last_gpus=self.at_events)
-        kept = placed.kept
-        if given is not placed.allocations:
+        """The decision with what jobs keep of right, and the nodes that they are on."""
+        there = [*self.nodes(draft), *placed.new]
+        before = placed.allocations
+        given = upheld(before, holders, there, preemption, last_gpus=self.at_events)
+        if given is not before:
             told = {job.id for job in placed.jobs}
-            others = [job for job in jobs if given.get(job.id) != placed.allocations.get(job.id)]
+            others = [job for job in jobs if given.get(job.id) != before.get(job.id)]
             more = [job for job in others if job.id not in told]
+            used = {node for held in given.values() for node, _ in held.nodes}
+            meant = {node for held in before.values() for node, _ in held.nodes}
             placed = placed._replace(
                 jobs=[*placed.jobs, *more],
                 shares={**placed.shares, **_shares(others, given)},
                 allocations=given,
+                new=[n for n in placed.new if n.id in used or n.id not in meant],
             )
-        pinned = [current[job.id] for job in guarded if job.pinned and job.id in current]
-        kept = kept.union(node for held in pinned for node, _ in held.nodes)
+        fixed = [given[job.id] for job in holders if job.id in given and job.is_fixed(preemption)]
+        kept = placed.kept.union(node for held in fixed for node, _ in held.nodes)
         return placed._replace(kept=kept)
 
-    def _say_who_took(
-        self,
-        jobs: Sequence[JobRecord],
-        before: Mapping[JobId, Allocation],
-        after: Mapping[JobId, Allocation],
-    ) -> None:
-        losers = [job for job in before if job not in after]
-        ranks = {job.id: rank(job) for job in jobs} if losers else {}
-        self.taken = takers(before, after, ranks, losers)
-
-    def _allowed(self, jobs: Sequence[JobRecord]) -> Mapping[JobId, Allowance]:
+    def _allowed(self, jobs: Sequence[JobRecord], now: Seconds) -> Mapping[JobId, Allowance]:
         """Allowances of jobs under caps, whatever a market would give them: an answer that caps
         depend on would change with every node that boots."""
         if not self.caps:
             return {}
         most = ((job, self.least(job)) for job in jobs)
         wished = {job.id: replace(at, width=job.spec.gpus.max) for job, at in most if at}
-        return self.allowed(jobs, wished)
+        return self.allowed(jobs, wished, now)
 
     def _under_caps(
         self,
@@ -221,6 +236,7 @@ class AtOnce(Decider):
     ) -> Room:
         """The room once nodes beyond a cap that was lowered are given up: no market sees them."""
         nodes = self.nodes(draft)
+        room = self.emptied(draft, room, current, nodes)
         _, surplus = within_limits(active, current, nodes, self.gpu_types, room)
         self.unwanted |= frozenset(surplus)
         gone = frozenset(surplus)
@@ -368,11 +384,17 @@ class AtOnce(Decider):
         soon = draft.now + max(boots.values(), default=0.0)
         return any(job.retry_at and job.retry_at < soon for job in draft.paying)
 
-    def _seen(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> ClusterView:
-        """The view; for a market with what jobs that it knows nothing of are to have."""
+    def _seen(
+        self, draft: Draft, jobs: Sequence[JobRecord], room: Room, preemption: Preemption
+    ) -> ClusterView:
+        """The view; for a market with what jobs that it knows nothing of are to have. Jobs that are
+        preempted hold nothing in it."""
         view = self.view(draft, jobs, room)
         if not self.at_events:
             return view
+        if victims := preemption.victims:
+            shown = [replace(v, allocation=None) if v.id in victims else v for v in view.jobs]
+            view = replace(view, jobs=shown)
         for job, seen in zip(jobs, view.jobs, strict=True):
             if seen.least is None and (least := self._least_by_now(job, draft.now)):
                 set_least(seen, least)
@@ -381,7 +403,7 @@ class AtOnce(Decider):
         self.let_in = frozenset(
             [j.id for j in jobs if j.attempts or j.submitted_at <= came_by or j.id in before]
         )
-        return replace(view, let_in=self.let_in)
+        return replace(view, let_in=self.let_in, seats=frozenset(preemption.seats))
 
     def _least_by_now(self, job: JobRecord, now: Seconds) -> Share | None:
         """Share of a job should nothing be planned for it; None while it may wait for a plan."""

@@ -4,13 +4,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from boa.model.cluster import Allocation, Decision, JobId, Share
+from boa.model.cluster import Decision, JobId, Share
 from boa.model.events import Cause
 from boa.model.job import JobRecord
 from boa.placement.fitting import Fitted, Room, fit
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
 from boa.scheduler.decide.part_caps import Allowance, kept_within, narrowed, shortage_of
-from boa.scheduler.decide.protection import Guarded, Pressure, in_turn, upheld
+from boa.scheduler.decide.preemption import Holder, upheld
+from boa.scheduler.decide.protection import is_modest
+from boa.scheduler.decide.reservation import Reservations
 from boa.scheduler.decide.room import left_to_rent
 from boa.scheduler.state import Draft
 from boa.units import Seconds
@@ -61,48 +63,49 @@ class ByJob(Decider):
         usable = draft.usable_nodes()
         free = left_to_rent(room, [record.node for record in usable])
         full = not any(free.has(kind, 1) for kind in self.gpu_types.values())
-        self.pressure = self.pressure_of(placed, full=True) if full else Pressure()
-        placed = list(in_turn(placed, draft.now)) if full else placed
         wished = {job.id: job.share for job in placed if job.share}
-        allowed = self.allowed(placed, wished)
-        shares = self._narrowed(placed, wished, allowed)
+        allowed = self.allowed(placed, wished, draft.now)
+        in_line = self.reserved(draft, placed, allowed) if full else Reservations()
+        placed = [job for job in placed if job.id not in in_line.held_up]
+        shares = self._narrowed(placed, {job.id: wished[job.id] for job in placed}, allowed)
         placed = [job for job in placed if job.id in shares]
-        guarded = self.guarded(placed, draft.now)
+        calm = self.calm if full else 0.0
+        holders = [
+            self._as_planned(one, shares.get(one.id))
+            for one in self.holders(placed, draft.now, calm, allowed, in_line.first)
+        ]
+        preemption = self.preemption(draft, holders)
         current = current_allocations(draft.paying)
-        guarded = [self._as_planned(one, current, shares) for one in guarded]
-        kept = {job.id: current[job.id] for job in guarded if job.pinned and job.id in current}
+        kept = {
+            one.id: one.held for one in holders if one.held is not None and one.is_fixed(preemption)
+        }
         shares = {**shares, **{job: Share(a.gpu, a.width) for job, a in kept.items()}}
         wants = self.wants(placed, shares, draft.now)
         for job, held in kept.items():
             wants[job] = wants[job]._replace(min=held.width, max=held.width, types=(held.gpu,))
-        fitted = fit(
-            wants,
-            current,
-            [record.node for record in usable],
-            self.gpu_types,
-            draft.state.next_node,
-            room,
-        )
-        sizes = {record.id: record.gpus for record in usable}
-        sizes |= {node.id: node.gpus for node in fitted.new_nodes}
-        sizes = {node: gpus for node, gpus in sizes.items() if node not in fitted.give_back}
-        given = upheld(fitted.allocations, current, guarded, sizes)
-        if given is not fitted.allocations:
-            fitted = replace(fitted, allocations=given)
-        self.taken = {}
+        nodes = [record.node for record in usable]
+        room = self.emptied(draft, room, current, nodes)
+        fitted = fit(wants, current, nodes, self.gpu_types, draft.state.next_node, room)
         if allowed:
             fitted = self._capped(fitted, wished, allowed)
+        there = [node for node in (*nodes, *fitted.new_nodes) if node.id not in fitted.give_back]
+        given = upheld(fitted.allocations, holders, there, preemption)
+        if given is not fitted.allocations:
+            used = {node for held in given.values() for node, _ in held.nodes}
+            new = tuple(node for node in fitted.new_nodes if node.id in used)
+            fitted = replace(fitted, allocations=given, new_nodes=new)
+        self.taken = preemption.victims
         rent(draft, fitted.new_nodes, self.gpu_types, coming=self.coming)
         self._apply(draft, fitted)
 
-    def _as_planned(
-        self, job: Guarded, current: Mapping[JobId, Allocation], shares: Mapping[JobId, Share]
-    ) -> Guarded:
-        """A job that keeps its GPUs for a while only gives some up all the same where its plan
-        has fewer for it: that has been weighed."""
-        held, wish = current.get(job.id), shares.get(job.id)
-        planned = held is not None and wish is not None and wish.width < held.width
-        return job._replace(pinned=False) if planned and not job.keeps_work else job
+    def _may_start(self, job: JobRecord, now: Seconds) -> bool:
+        return job.share is not None and not is_modest(job, now)
+
+    def _as_planned(self, job: Holder, wish: Share | None) -> Holder:
+        """A job that settles gives some of its GPUs up all the same where its plan has fewer for
+        it: that has been weighed."""
+        fewer = job.held is not None and wish is not None and wish.width < job.held.width
+        return job._replace(settling=False) if fewer else job
 
     def _narrowed(
         self,

@@ -3,7 +3,9 @@
 `by_job.py` asks of single jobs, `at_once.py` of all jobs together.
 """
 
+import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -29,23 +31,18 @@ from boa.model.prices import Changes
 from boa.model.priorities import Priorities
 from boa.model.records import NodeRecord
 from boa.model.workload import GpuType
-from boa.placement.fitting import Room, Want
+from boa.placement.fitting import Room, Want, within_limits
 from boa.policy.boa import Planned
 from boa.policy.market.commitments import Arriving, arriving, to_go
 from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.part_caps import Allowance, Caps, allowances
-from boa.scheduler.decide.protection import (
-    CALM,
-    NO_RANK,
-    Guarded,
-    Pressure,
-    protection,
-    rank,
-)
+from boa.scheduler.decide.preemption import Holder, Preemption, make_room, part_of
+from boa.scheduler.decide.protection import CALM, Pressure, may_preempt, protection, rank
 from boa.scheduler.decide.reasons import Change, reason
+from boa.scheduler.decide.reservation import Line, Reservations, expected_s, reservations
 from boa.scheduler.decide.room import Refused, left_to_rent
 from boa.scheduler.decide.views import KeptViews, believed_of, job_views
-from boa.scheduler.learn.beliefs import Beliefs
+from boa.scheduler.learn.beliefs import Beliefs, Believed
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.lifecycle import drop_node
 from boa.scheduler.money.steering import Commitments
@@ -59,6 +56,8 @@ from boa.units import GpuName, Seconds
 UNPLANNED_S: Seconds = 10.0
 """A job that no plan knows of waits so long for one, then starts on the least it can run on.
 Of the wall: that is where plans are made."""
+UNBEARABLE_S: Seconds = 1e9
+"""Cost of leaving a node with a job that cannot checkpoint: others go first."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,7 +96,9 @@ class Decider(ABC):
     changed: Mapping[JobId, Change] = field(default_factory=dict)
     """… and of whom a market has changed the GPUs."""
     taken: Mapping[JobId, JobId] = field(default_factory=dict)
-    """Jobs of a higher priority that those which lose all their GPUs lose them to."""
+    """Jobs that lose all their GPUs, and the jobs of a higher priority that get them."""
+    waits_since: dict[JobId, Seconds] = field(default_factory=dict)
+    """When jobs that wait for GPUs began to, as far as this decider has seen."""
     over_cap: frozenset[JobId] = frozenset()
     """Jobs that a hard cap leaves no GPUs."""
     calm: float = CALM
@@ -249,13 +250,14 @@ class Decider(ABC):
         )
 
     def allowed(
-        self, jobs: Sequence[JobRecord], wished: Mapping[JobId, Share]
+        self, jobs: Sequence[JobRecord], wished: Mapping[JobId, Share], now: Seconds
     ) -> Mapping[JobId, Allowance]:
         """Allowances of jobs under caps; few services have such caps."""
         if not self.caps:
             return {}
         usable = {job.id: self.usable(job) for job in jobs}
-        return allowances(self.caps, jobs, wished, usable, self.gpu_types)
+        keeps = {one.id for one in self.holders(jobs, now, 0.0, {}) if one.keeps_work}
+        return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps)
 
     def wants(
         self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share], now: Seconds
@@ -309,37 +311,138 @@ class Decider(ABC):
         if short is not None and why != job.reason and short != self.short.get(job.id):
             draft.tell("shortage", job=job.id, name=job.name, **shortage_fields(short))
 
-    def pressure_of(self, jobs: Sequence[JobRecord], *, full: bool) -> Pressure:
-        """Return how strictly jobs keep their GPUs. `full`: no other node can be rented."""
-        waiting = (rank(job) for job in jobs if job.allocation is None)
-        return Pressure(self.calm if full else 0.0, max(waiting, default=NO_RANK))
-
     def stop_cost(self, job: JobRecord, now: Seconds) -> StopCost:
         """Return what stopping a job's run costs now, by what is believed of its class."""
         known, run = self.beliefs.of(job), job.run
         gpu = None if run is None else self.gpu_types.get(run.allocation.gpu)
         return stop_cost(job, now, rescale_s=known.rescale_s, saves=known.saves, gpu=gpu)
 
-    def guarded(self, jobs: Sequence[JobRecord], now: Seconds) -> list[Guarded]:
-        """Jobs as `upheld` looks at them. A job that only just moved is protected by the market
-        itself: here it is work that may not be lost."""
+    def holders(
+        self,
+        jobs: Sequence[JobRecord],
+        now: Seconds,
+        calm: float,
+        allowed: Mapping[JobId, Allowance],
+        first: AbstractSet[JobId] = frozenset(),
+    ) -> list[Holder]:
+        """Return the jobs as preemption looks at them. `allowed`: what caps let them hold."""
         believed = believed_of(jobs, self.beliefs)
-        found = []
-        for job in jobs:
-            known, run = believed[self.beliefs.kin(job)], job.run
-            guard = protection(job, known.rescale_s, known.saves)
-            found.append(
-                Guarded(
-                    id=job.id,
-                    rank=rank(job),
-                    pinned=guard.pins(now, rank(job), self.pressure),
-                    keeps_work=guard.keeps_work,
-                    runs=run is not None and run.state != "stopping",
-                    arrival=job.submitted_at,
-                    started=job.attempts > 0,
-                )
-            )
-        return found
+        return [
+            self._holder(job, believed[self.beliefs.kin(job)], now, calm, allowed, first)
+            for job in jobs
+        ]
+
+    def _holder(
+        self,
+        job: JobRecord,
+        known: Believed,
+        now: Seconds,
+        calm: float,
+        allowed: Mapping[JobId, Allowance],
+        first: AbstractSet[JobId],
+    ) -> Holder:
+        run, held, limits = job.run, job.allocation, job.spec.gpus
+        if held is None and run is not None and run.state != "stopping":
+            held = run.allocation  # its booking is gone
+        guard, most = protection(job, known.rescale_s, known.saves), allowed.get(job.id)
+        if most is not None and held is not None:
+            width = most.width(held.gpu, self.gpu_types)
+            held = part_of(held, width) if width >= min(held.width, limits.min) else None
+        waits = job.allocation is None and run is None and self._may_start(job, now)
+        return Holder(
+            id=job.id,
+            rank=rank(job) if run is not None or may_preempt(job, now) else min(rank(job), 0),
+            held=held,
+            least=limits.min,
+            types=tuple(
+                gpu
+                for gpu in self.usable(job)
+                if most is None or most.allows(gpu, limits.min, self.gpu_types)
+            ),
+            keeps_work=guard.keeps_work,
+            settling=guard.settles(now, calm),
+            runs=run is not None and held is not None,
+            waits=waits,
+            first=job.id in first,
+            started=job.attempts > 0,
+            arrival=job.submitted_at,
+        )
+
+    @abstractmethod
+    def _may_start(self, job: JobRecord, now: Seconds) -> bool:
+        """Return whether a job that waits would start if it had GPUs."""
+
+    def preemption(self, draft: Draft, jobs: Sequence[Holder]) -> Preemption:
+        """Return the jobs that give way to others of a higher priority."""
+        nodes = self.nodes(draft)
+        ready = [node for node in nodes if draft.nodes[node.id].state == "ready"]
+        return make_room(
+            jobs, ready, lambda job: self.stop_cost(draft.jobs[job], draft.now).seconds
+        )
+
+    def emptied(
+        self, draft: Draft, room: Room, current: Mapping[JobId, Allocation], nodes: Sequence[Node]
+    ) -> Room:
+        """Return the room with what it costs jobs to leave their nodes, where nodes must go."""
+        _, surplus = within_limits(current, current, nodes, self.gpu_types, room)
+        if not surplus:
+            return room
+        loss = dict.fromkeys((node.id for node in nodes), 0.0)
+        for job in (draft.jobs[id] for id in current):
+            cost = self.stop_cost(job, draft.now)
+            for node in () if job.run is None else job.run.slots.keys() & loss.keys():
+                loss[node] += cost.seconds if cost.keeps else UNBEARABLE_S
+        return replace(room, vacating=loss)
+
+    def reserved(
+        self, draft: Draft, jobs: Sequence[JobRecord], allowed: Mapping[JobId, Allowance]
+    ) -> Reservations:
+        """Return the jobs that are next in line on a full cluster, and those that must not start
+        before them. `allowed`: what caps let jobs hold; one that they let wait is not in line."""
+        now, waits = draft.now, self.waits_since
+        inside = [job for job in jobs if (most := allowed.get(job.id)) is None or most.most]
+        idle = {job.id for job in inside if job.allocation is None and job.run is None}
+        self.waits_since = {job: waits.get(job, now) for job in idle}
+        if not idle:
+            return Reservations()
+        believed, held = believed_of(inside, self.beliefs), Counter[GpuName]()
+        for job in draft.jobs.values():
+            on = job.allocation if job.run is None else job.run.allocation
+            if on is not None:
+                held[on.gpu] += on.width
+        free = Counter[GpuName]()
+        for node in draft.usable_nodes():
+            free[node.gpu] += node.gpus if node.state == "ready" else 0
+        free.subtract(held)
+
+        def expected(job: JobRecord, gpu: GpuName, width: int) -> Seconds:
+            left, scale = self.beliefs.left(job), self._work_scale(job)
+            return expected_s(self.memory, job, gpu, width, left, scale)
+
+        def ends_in(job: JobRecord) -> Seconds:
+            assert job.run is not None
+            return expected(job, job.run.allocation.gpu, job.run.allocation.width)
+
+        def takes_s(job: JobRecord) -> Seconds:
+            least = self.least(job)
+            start_s = believed[self.beliefs.kin(job)].rescale_s
+            return math.inf if least is None else start_s + expected(job, least.gpu, least.width)
+
+        def spare(job: JobRecord) -> int:
+            known, on = believed[self.beliefs.kin(job)], job.allocation
+            fixed = on is None or protection(job, known.rescale_s, known.saves).keeps_work
+            return 0 if fixed or on is None else max(on.width - job.spec.gpus.min, 0)
+
+        line = Line(
+            jobs=inside,
+            waited_s=lambda job: now - self.waits_since[job.id],
+            ends_in=ends_in,
+            takes_s=takes_s,
+            spare=spare,
+            usable=self.usable,
+            free=free,
+        )
+        return reservations(line, now)
 
     def _work_scale(self, job: JobRecord) -> float | None:
         """Return the job's work over that of its class; None where nobody knows its work."""

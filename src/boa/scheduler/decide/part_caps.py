@@ -1,13 +1,13 @@
 """Hard caps of those who share a budget: what their jobs may hold at any moment. Pure.
 
-Whoever came first has the least that it can run on, then the next; what a cap leaves after that
-widens the narrowest, up to what the policy wished for them. So nobody waits for a job that came
-later, and no cap is kept by a policy's good will: placements that cost more are barred. Jobs in the
-background hold what is paid for anyway: no cap is over them.
+Running jobs have the fewest GPUs that they can run on before jobs that wait, and a higher priority
+before a lower one; what a cap leaves after that widens the narrowest, up to what the policy wished
+for them. So a newcomer of the same priority stops no running job. A policy cannot cross a cap:
+placements that cost more are barred. No cap applies to background jobs: their GPUs are paid for.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
@@ -17,10 +17,13 @@ from boa.model.events import Shortage
 from boa.model.job import JobRecord
 from boa.model.workload import GpuType
 from boa.placement.shortage import ROUNDING
+from boa.scheduler.decide.protection import rank
 from boa.scheduler.money.grants import PartCap
 from boa.units import GpuName, UsdPerHour
 
 Caps: TypeAlias = tuple[PartCap, ...]
+MOST_WIDTH = 1 << 30
+"""GPUs that a cap pays for where they cost nothing."""
 GpuTypes: TypeAlias = Mapping[GpuName, GpuType]
 
 
@@ -37,8 +40,12 @@ class Allowance(NamedTuple):
         kind = gpu_types.get(gpu)
         return kind is None or kind.price * width <= self.most * (1 + ROUNDING)
 
-    def fits(self, wish: Share, gpu_types: GpuTypes) -> bool:
-        return self.allows(wish.gpu, wish.width, gpu_types)
+    def width(self, gpu: GpuName, gpu_types: GpuTypes) -> int:
+        """Return the most GPUs of a type that it pays for."""
+        kind = gpu_types.get(gpu)
+        if kind is None or kind.price <= 0:
+            return MOST_WIDTH
+        return math.floor(self.most / kind.price * (1 + ROUNDING))
 
     @property
     def words(self) -> str:
@@ -86,29 +93,43 @@ def allowances(
     wished: Mapping[JobId, Share],
     usable: Mapping[JobId, Sequence[GpuName]],
     gpu_types: GpuTypes,
+    keeps: Collection[JobId] = (),
 ) -> dict[JobId, Allowance]:
-    """By job that a cap is over. `wished`: by the policy, as if there were no caps; `usable`: types
-    that jobs can have. Whoever may hold nothing waits."""
+    """Return what jobs may hold that a cap is over: 0 for those that wait.
+
+    `wished`: by the policy, as if there were no caps; `usable`: types that jobs can have; `keeps`:
+    running jobs that may not be stopped, which come first, with all that they hold. Higher
+    priorities come next, then jobs that run, then the others as they were submitted.
+    """
     purses = _Purses(caps)
     under = [job for job in jobs if purses.over(job.stream) and not job.background]
-    under.sort(key=lambda job: (job.submitted_at, job.serial))
+    under.sort(key=lambda job: _line(job, keeps))
     least = {job.id: _least(job, usable[job.id], gpu_types) for job in under}
     given: dict[JobId, UsdPerHour] = {}
 
     def seat(some: Iterable[JobRecord]) -> None:
         for job in some:
-            wish = wished.get(job.id)
+            wish, held = wished.get(job.id), job.allocation
             ways = [] if wish is None else [gpu_types[wish.gpu].price * job.spec.gpus.min]
-            fits = (rate for rate in (*ways, least[job.id]) if purses.take(job.stream, rate))
+            ways.append(least[job.id])
+            if job.id in keeps and held is not None and held.gpu in gpu_types:
+                ways = [gpu_types[held.gpu].price * held.width]
+            fits = (rate for rate in ways if purses.take(job.stream, rate))
             given[job.id] = next(fits, 0.0)
 
     seat(job for job in under if job.id in wished)
-    _widen(under, wished, given, purses, gpu_types)
-    seat(job for job in under if job.id not in wished)  # nobody else is the poorer for them
+    _widen([job for job in under if job.id not in keeps], wished, given, purses, gpu_types)
+    seat(job for job in under if job.id not in wished)  # no other is the poorer for them
     return {
         job.id: Allowance(given[job.id], least[job.id], purses.tightest(job.stream))
         for job in under
     }
+
+
+def _line(job: JobRecord, keeps: Collection[JobId]) -> tuple[object, ...]:
+    runs = job.run is not None
+    failed = not runs and bool(job.failed_at)
+    return (job.id not in keeps, -rank(job), not runs, failed, job.submitted_at, job.serial)
 
 
 def _least(job: JobRecord, usable: Sequence[GpuName], gpu_types: GpuTypes) -> UsdPerHour:
@@ -158,7 +179,7 @@ def narrowed(
     if allowance.allows(wish.gpu, wish.width, types):
         return wish
     for gpu in (wish.gpu, *sorted(usable, key=lambda gpu: types[gpu].price)):
-        width = math.floor(allowance.most / types[gpu].price * (1 + ROUNDING))
+        width = allowance.width(gpu, types)
         if width >= job.spec.gpus.min:
             return replace(wish, gpu=gpu, width=min(width, wish.width, job.spec.gpus.max))
     return None

@@ -118,7 +118,7 @@ class KeptViews:
             job, view = kept.record, kept.view
             if kept.guard is UNPROTECTED and not job.failed_at and job.saved_at is None:
                 continue  # nearly all
-            pinned = kept.guard.pins(now, rank(job), pressure)
+            pinned = kept.guard.pins(now, job.id, pressure)
             modest = is_modest(job, now)
             if view.pinned != pinned or view.modest != modest:
                 kept.view = view = replace(view, pinned=pinned, modest=modest)

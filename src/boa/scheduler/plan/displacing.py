@@ -1,18 +1,15 @@
 """Jobs that a new one would take GPUs from if it came now, and what their stops cost them. Pure.
 
-Told for a full cluster, where no node can be rented beside those that are there. Jobs of the same
-priority, or a lower one, are narrowed to the least that they can run on; jobs of a lower priority
-may lose all their GPUs. Jobs that cannot checkpoint are left alone.
+Decided by the same rule as preemption itself (`decide/preemption.py`).
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from boa.model.cluster import JobId
-from boa.model.job import JobRecord
-from boa.scheduler.decide.protection import rank
+from boa.model.cluster import JobId, Node
+from boa.scheduler.decide.preemption import Holder, make_room
 from boa.scheduler.stop_cost import StopCost
-from boa.units import GpuName, Seconds, Usd
+from boa.units import Seconds, Usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,43 +29,32 @@ class Displaced:
 
 
 def displaced(
-    jobs: Iterable[JobRecord],
-    gpu: GpuName,
-    missing: float,
-    new_rank: int,
-    cost_of: Callable[[JobRecord], StopCost],
+    new: Holder,
+    jobs: Sequence[Holder],
+    nodes: Iterable[Node],
+    cost_of: Callable[[JobId], StopCost],
 ) -> tuple[Displaced, ...]:
-    """Return the jobs that would make room for a new one, the cheapest stops first.
+    """Return the jobs that would make room for a new one on the nodes that are there.
 
-    `missing`: GPUs of the type that the new job lacks; none are returned where others cannot give
-    that many: it waits.
+    None are returned where the others cannot give it the fewest GPUs that it can run on: it waits.
     """
-    offers: list[tuple[bool, Seconds, Displaced]] = []
+    preemption = make_room(
+        [*jobs, new._replace(waits=True, first=True)], nodes, lambda job: cost_of(job).seconds
+    )
+    found = list[Displaced]()
     for job in jobs:
-        held, cost = job.allocation, cost_of(job)
-        if job.run is None or held is None or held.gpu != gpu or rank(job) > new_rank:
+        taker = preemption.victims.get(job.id) or preemption.narrowed.get(job.id)
+        if taker != new.id or job.held is None:
             continue
-        if not (cost.keeps or job.spec.preemptible):
-            continue
-        least = job.spec.gpus.min
-        for preempted, gpus in ((False, held.width - least), (True, least)):
-            if gpus <= 0 or (preempted and rank(job) >= new_rank):
-                continue
-            one = Displaced(
+        cost, preempted = cost_of(job.id), job.id in preemption.victims
+        found.append(
+            Displaced(
                 job=job.id,
-                gpus=gpus,
+                gpus=job.held.width - (0 if preempted else job.least),
                 preempted=preempted,
                 seconds=cost.seconds,
                 lost_s=cost.lost_s,
                 usd=cost.usd,
             )
-            offers.append((preempted, cost.seconds / gpus, one))
-    found: dict[JobId, Displaced] = {}
-    for _, _, one in sorted(offers, key=lambda offer: offer[:2]):
-        if missing <= 0:
-            break
-        before = found.get(one.job)  # narrowed already: it is stopped once
-        gpus = one.gpus + (0 if before is None else before.gpus)
-        found[one.job] = replace(one, gpus=gpus)
-        missing -= one.gpus
-    return tuple(found.values()) if missing <= 0 else ()
+        )
+    return tuple(found)

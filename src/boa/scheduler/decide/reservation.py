@@ -1,0 +1,129 @@
+"""Reservations: on a full cluster, GPUs that come free are kept for the next in line. Pure.
+
+Where jobs start on whatever comes free, a job that needs several GPUs waits for ever behind narrow
+ones, and one that gains little behind newcomers. So the first job that has waited for long gets a
+reservation, as in backfilling: from when enough running jobs are expected to end, GPUs are its own.
+Later jobs start before it only if they are expected to end by then.
+"""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord
+from boa.model.plan import Variant
+from boa.policy.boa import Planned
+from boa.scheduler.decide.protection import is_modest, rank
+from boa.units import GpuName, Seconds
+
+OVERDUE_S: Seconds = 600.0
+"""Seconds that a job waits before it gets a reservation …"""
+WIDE_OVERDUE_S: Seconds = 300.0
+"""… and that one which needs several GPUs does. A job that was preempted gets one at once."""
+
+
+def is_overdue(job: JobRecord, waited_s: Seconds) -> bool:
+    """Return whether a job has waited so long that GPUs are reserved for it."""
+    if job.state == "preempted":
+        return True
+    return waited_s > (OVERDUE_S if job.spec.gpus.min == 1 else WIDE_OVERDUE_S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """The jobs of a decision, and what is expected of them."""
+
+    jobs: Sequence[JobRecord]
+    waited_s: Callable[[JobRecord], Seconds]
+    ends_in: Callable[[JobRecord], Seconds]
+    """Seconds until a running job is expected to end; infinite where that is unknown."""
+    takes_s: Callable[[JobRecord], Seconds]
+    """Seconds that a waiting job is expected to run, likewise."""
+    spare: Callable[[JobRecord], int]
+    """GPUs that a running job can give up at once."""
+    usable: Callable[[JobRecord], Collection[GpuName]]
+    free: Mapping[GpuName, int]
+    """GPUs of every type that no job has."""
+
+
+class Reservations(NamedTuple):
+    first: frozenset[JobId] = frozenset()
+    """Jobs that are next in line."""
+    held_up: frozenset[JobId] = frozenset()
+    """Jobs that may not start now: they would delay one that is next in line."""
+
+
+def reservations(line: Line, now: Seconds) -> Reservations:
+    """Return which jobs are next in line, and which must not start before them."""
+    waiting = [job for job in line.jobs if job.allocation is None and job.run is None]
+    overdue = [
+        job for job in waiting if is_overdue(job, line.waited_s(job)) and not is_modest(job, now)
+    ]
+    first, found = set[JobId](), set[JobId]()
+    for head in _heads(overdue, line.usable):
+        first.add(head.id)
+        kinds = set(line.usable(head))
+        in_s = min((_starts_in(head, line, gpu) for gpu in kinds), default=0.0)
+        if not 0.0 < in_s < math.inf:
+            continue  # it starts now, or nothing says when GPUs come free: others may start
+        found.update(
+            job.id
+            for job in waiting
+            if _is_behind(job, head)
+            and not kinds.isdisjoint(line.usable(job))
+            and line.takes_s(job) > in_s
+        )
+    return Reservations(frozenset(first), frozenset(found))
+
+
+def expected_s(
+    memory: object, job: JobRecord, gpu: GpuName, width: int, left: float, scale: float | None
+) -> Seconds:
+    """Return how long a job is expected to train on these GPUs; infinite where that is unknown.
+
+    `left`: the part of its epoch that is still to be done; `scale`: its work over its class's.
+    """
+    if scale is None or not isinstance(memory, Planned) or job.stream not in memory.by_class:
+        return math.inf
+    course = memory.rests.course(job.stream, Variant(1.0, (gpu,), (width,)))
+    epoch = min(job.epoch, len(course.times) - 1)
+    times = course.times[epoch:] * scale
+    seconds = float(times[1:].sum()) + float(times[0]) * left
+    return seconds if math.isfinite(seconds) else math.inf
+
+
+def _heads(
+    overdue: Sequence[JobRecord], usable: Callable[[JobRecord], Collection[GpuName]]
+) -> list[JobRecord]:
+    """Return the jobs that are next in line, one for each set of GPU types."""
+    found: dict[frozenset[GpuName], JobRecord] = {}
+    for job in sorted(overdue, key=_line):
+        found.setdefault(frozenset(usable(job)), job)
+    return list(found.values())
+
+
+def _line(job: JobRecord) -> tuple[object, ...]:
+    return (-rank(job), job.attempts == 0, job.submitted_at, job.serial)
+
+
+def _is_behind(job: JobRecord, first: JobRecord) -> bool:
+    return rank(job) <= rank(first) and _line(job)[:-1] > _line(first)[:-1]
+
+
+def _starts_in(first: JobRecord, line: Line, gpu: GpuName) -> Seconds:
+    """Return the seconds until enough GPUs of a type are expected to be free for a job."""
+    missing = first.spec.gpus.min - line.free.get(gpu, 0)
+    if missing <= 0:
+        return 0.0
+    held = list[tuple[Seconds, int]]()
+    for job in line.jobs:
+        if job.run is not None and job.run.allocation.gpu == gpu:
+            spare = line.spare(job)
+            held += [(0.0, spare), (line.ends_in(job), job.run.allocation.width - spare)]
+    for in_s, width in sorted(held):
+        missing -= width
+        if missing <= 0:
+            return in_s
+    return math.inf
