@@ -77,8 +77,9 @@ def rank(job: JobRecord) -> int:
 
 
 def may_preempt(job: JobRecord, now: Seconds) -> bool:
-    """Return whether a job may take GPUs from jobs of a lower rank: it has not failed lately."""
-    if job.losses > 1 or job.asked > 1:
+    """Return whether a job may take GPUs from jobs of a lower rank: it has not failed lately, nor
+    ever since it last got further."""
+    if job.failures or job.losses > 1 or job.asked > 1:
         return False
     return not job.failed_at or now >= job.failed_at[-1] + FAILED_LATELY_S
 
