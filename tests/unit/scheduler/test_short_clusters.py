@@ -74,7 +74,7 @@ def runs(live: Live, job: str) -> bool:
 
 def test_a_teammate_stops_no_job_that_cannot_checkpoint_under_the_teams_cap(begun: Begun) -> None:
     live = begun(nodes=2, budget=100.0, sharing=team(2.0, "plain", "quick"))
-    plain = live.submit(spec("plain", gpus=GpuLimits(max=2)))
+    plain = live.submit(spec("plain", gpus=TWO))
     live.advance(300.0)
     mate = live.submit(spec("quick", gpus=ONE))
     live.advance(300.0)
@@ -254,3 +254,21 @@ def test_the_node_that_jobs_lose_least_by_leaving_goes_when_a_cap_is_lowered(beg
     live.advance(120.0, tick=5.0)
     assert live.job(plain).attempts == 1
     assert all(event.job in savers for event in events(live, "preempted"))
+
+
+# Nodes that were given up
+
+
+def test_a_newcomer_starts_on_a_node_that_was_to_go_once_its_last_job_has_stopped(
+    begun: Begun,
+) -> None:
+    live = begun()
+    stubborn = live.submit(spec("long", gpus=ONE, grace_s=300.0))
+    live.advance(60.0)
+    live.engine.stop = lambda key, grace_s, then=None: None  # type: ignore[method-assign]
+    asked(live, live.loop.stop(stubborn))
+    live.advance(10.0)
+    newcomer = live.submit(spec("quick", gpus=ONE))
+    live.advance(20.0)
+    assert live.job(stubborn).run is not None, "it is still being stopped"
+    assert runs(live, newcomer)

@@ -93,6 +93,7 @@ class AtOnce(Decider):
         self.asked_again.clear()
         current = current_allocations(jobs)
         allowed = self._allowed(jobs, draft.now)
+        self._take_back(draft, jobs, room)
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
             room = self._without_surplus(draft, current, room, {job.id for job in jobs})
@@ -121,6 +122,17 @@ class AtOnce(Decider):
         self._hand_out(draft, placed)
         if self.at_events:
             self._say_waits(draft, jobs, room)
+
+    def _take_back(self, draft: Draft, jobs: Iterable[JobRecord], room: Room) -> None:
+        """Jobs that wait on a full cluster may have nodes that were given up and are not gone."""
+        waits = any(job.allocation is None and job.run is None for job in jobs)
+        if not (self.at_events and self.unwanted and waits):
+            return
+        if self._limits(draft, _with_draining(draft, room, self.unwanted))[0]:
+            given_up = ((id, draft.nodes[id]) for id in self.unwanted if id in draft.nodes)
+            self.unwanted = frozenset(
+                id for id, node in given_up if node.state != "ready" or node.leaving_at is not None
+            )
 
     def _preemption(
         self,
