@@ -36,7 +36,7 @@ def test_a_job_that_works_where_it_was_put_before_is_never_lost_elsewhere(
         live = Live(
             config(Path(folder), billing=billing, budget=budget, priors=priors), {"net": NET}
         )
-        live.engine._report_s = 60.0
+        live.engine.report_s = 60.0
         live.engine.breaks = breaks
         live.submit(spec("net", epochs=4, gpus=GpuLimits(max=1)))
         live.advance(300.0)

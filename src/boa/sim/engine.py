@@ -127,7 +127,7 @@ class SimulatedEngine:
         interference: float = 0.0,
         wakes_ready: bool = True,
     ) -> None:
-        self._clock, self._cast, self._report_s = clock, cast, report_s
+        self._clock, self._cast, self.report_s = clock, cast, report_s
         self.breaks: Callable[[Launch], str] = lambda launch: ""
         """Last words of a run that fails as soon as it begins; empty: it does not."""
         self.code = 1
@@ -183,8 +183,8 @@ class SimulatedEngine:
         )
         if self._wakes_ready and run.saving.reports:
             run.says_at = job.resume_at
-        elif self._report_s is not None:
-            run.says_at = job.resume_at + self._report_s
+        elif self.report_s is not None:
+            run.says_at = job.resume_at + self.report_s
         if run.saving.every_s is not None:
             run.saves_at = job.resume_at + run.saving.every_s
         self._runs[launch.key] = self._pending[run.number] = run
@@ -340,7 +340,7 @@ class SimulatedEngine:
 
     def _say(self, run: _Acted) -> None:
         job, run.epoch = run.job, run.job.epoch
-        run.says_at = NEVER if self._report_s is None else job.clock + self._report_s
+        run.says_at = NEVER if self.report_s is None else job.clock + self.report_s
         if not run.saving.reports:
             return
         self.report(

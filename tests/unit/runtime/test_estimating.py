@@ -22,7 +22,7 @@ def lived(tmp_path: Path) -> Iterator[Any]:
         folder = tmp_path / f"{len(made)}"
         folder.mkdir()
         live = Live(config(folder, **settings), {"net": NET})
-        live.engine._report_s = 60.0
+        live.engine.report_s = 60.0
         made.append(live)
         return live
 
@@ -133,7 +133,7 @@ def test_short_jobs_are_estimated_as_they_were(tmp_path: Path, report_s: float |
     """Eight jobs of 4 to 5 s, as a new user runs them."""
     short = profile("short", work=(4.0,), alpha=0.0, rescale_s=0.5)
     live = Live(config(tmp_path, budget=8.0), {"short": short})
-    live.engine._report_s = report_s
+    live.engine.report_s = report_s
     one = spec("short", gpus=GpuLimits(max=1))
     for _ in range(8):
         live.submit(one)
@@ -148,7 +148,7 @@ def test_stops_and_waiting_of_late_are_in_an_estimate(tmp_path: Path) -> None:
     """On one node that is always full, jobs wait; the estimate of the end says so."""
     four = profile("four", work=(600.0,), alpha=0.0, rescale_s=5.0)
     live = Live(config(tmp_path, budget=8.0, max_nodes={"T4": 1}), {"four": four})
-    live.engine._report_s = 30.0
+    live.engine.report_s = 30.0
     wide = spec("four", gpus=GpuLimits(min=4, max=4))
     for _ in range(6):
         live.submit(wide)
@@ -196,7 +196,7 @@ def test_an_estimate_takes_a_stated_total_for_units_of_work_and_not_for_seconds(
     """Ten units a second: taken for seconds, a total would make jobs look ten times as slow."""
     fast = profile("fast", work=(6000.0,), gpus={"T4": 10.0}, rescale_s=5.0)
     live = Live(config(tmp_path, billing="gpu"), {"fast": fast})
-    live.engine._report_s = 20.0
+    live.engine.report_s = 20.0
     job = spec("fast", total_work=6000.0, gpus=GpuLimits(max=1))
     for _ in range(2):
         live.submit(job)
@@ -209,7 +209,7 @@ def test_an_estimate_takes_a_stated_total_for_units_of_work_and_not_for_seconds(
 
 def test_an_estimate_names_the_running_job_that_would_make_room(tmp_path: Path) -> None:
     live = Live(config(tmp_path, max_nodes={"T4": 1}, billing="node"), {"net": NET})
-    live.engine._report_s = 60.0
+    live.engine.report_s = 60.0
     running = live.submit(net(gpus=GpuLimits(min=4, max=4)))
     live.advance(120.0)
     urgent = estimate(live, net(gpus=GpuLimits(min=4, max=4), priority="urgent"))

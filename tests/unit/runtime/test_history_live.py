@@ -34,7 +34,7 @@ def ask(live: Live, path: str, **params: Any) -> Any:
 def live(lives: Any) -> Live:
     """Two jobs have run, and a third one does."""
     live: Live = lives(keep_warm_s=300.0)
-    live.engine._report_s = 20.0
+    live.engine.report_s = 20.0
     for _ in range(2):
         live.submit(spec("halves", epochs=2))
         live.advance(400.0, tick=30.0)

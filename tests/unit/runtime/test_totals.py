@@ -18,7 +18,7 @@ NET = profile("net", work=(WORK,), alpha=0.0, rescale_s=5.0)
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
     found = Live(config(tmp_path, budget=20.0), {"net": NET})
-    found.engine._report_s = 10.0
+    found.engine.report_s = 10.0
     yield found
     found.close()
 

@@ -48,7 +48,7 @@ def lived(tmp_path: Path) -> Any:
             profiles,  # type: ignore[arg-type]
             policy=policy,  # type: ignore[arg-type]
         )
-        live.engine._report_s = 60.0
+        live.engine.report_s = 60.0
         live.engine.breaks = breaks
         made.append(live)
         return live

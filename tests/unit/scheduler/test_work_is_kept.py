@@ -198,8 +198,9 @@ def test_a_job_that_was_rescaled_keeps_its_gpus_for_ten_rescaling_times(live: Li
 
 
 def test_gpus_that_measurably_bring_nothing_are_given_back(live: Live) -> None:
+    live.engine.report_s = 5.0
     job = live.submit(spec("flat"))
-    live.advance(1500.0)
-    run = live.job(job).run
+    live.advance(3000.0, tick=5.0)
+    run, widths = live.job(job).run, [one.data["width"] for one in events(live, "rescaled", job)]
     assert run is not None
-    assert run.allocation.width == 1
+    assert widths == [2, 1], "two GPUs were tried, and one of them was given back"

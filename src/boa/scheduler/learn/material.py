@@ -22,6 +22,7 @@ class Mark:
 
     shape: tuple[object, ...]
     times: Mapping[GpuName, Floats]
+    """As offered to a plan, then as hoped for by trials: a hope that was wrong ends its trial."""
     per_hour: PerHour
     rescale_s: Seconds
     payers: Mapping[str, float]
@@ -54,7 +55,7 @@ def mark_of(known: Known, at: Seconds) -> Mark:
     )
     return Mark(
         (offered, known.epochs, known.weight, tuple(sorted(known.payers.weights))),
-        picture.times,
+        {gpu: np.append(picture.times[gpu], hopes) for gpu, hopes in picture.hopes.items()},
         known.arrivals.per_hour(at),
         known.rescale_s,
         known.payers.shares(),

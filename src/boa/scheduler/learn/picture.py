@@ -43,3 +43,8 @@ class Picture:
     def times(self) -> dict[GpuName, Floats]:
         """Seconds of the whole training at every offered width."""
         return {gpu: self.work @ (1.0 / curve.rates) for gpu, curve in self.curves.items()}
+
+    @property
+    def hopes(self) -> dict[GpuName, Floats]:
+        """Seconds of the whole training at every width that a trial may try, as it is hoped."""
+        return {gpu: self.work @ (1.0 / self.hoped[gpu].rates) for gpu in self.curves}

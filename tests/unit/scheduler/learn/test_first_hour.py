@@ -64,7 +64,7 @@ class Hour:
 def hour(known: ClassProfile, jobs: int = 4, seconds: float = 3600.0) -> Hour:
     with TemporaryDirectory() as folder:
         live = Live(config(Path(folder), budget=BUDGET), {"net": known})
-        live.engine._report_s = EVERY_S
+        live.engine.report_s = EVERY_S
         asked = spec("net", epochs=3, gpus=GpuLimits(max=WIDEST))
         ids = [live.submit(asked) for _ in range(jobs)]
         found = Hour()

@@ -30,7 +30,7 @@ def service(folder: Path) -> Live:
         config(folder, budget=40.0, max_nodes={"T4": 1}),
         {"train": TRAIN, "hurry": HURRY},
     )
-    live.engine._report_s = 10.0
+    live.engine.report_s = 10.0
     return live
 
 

@@ -174,7 +174,7 @@ def test_a_service_samples_every_minute_whatever_happens(lives: Any) -> None:
 
 def test_points_of_a_job_follow_it_through_a_restart_of_the_service(lives: Any) -> None:
     live = lives()
-    live.engine._report_s = 5.0
+    live.engine.report_s = 5.0
     number = live.submit(spec(HALVES, epochs=2))
     live.advance(300.0)
     before = live.store.points(number)
@@ -197,7 +197,7 @@ def test_trouble_with_the_store_loses_no_point_and_doubles_no_sample(
     lives: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = lives()
-    live.engine._report_s = 5.0
+    live.engine.report_s = 5.0
     number = live.submit(spec(HALVES, epochs=2))
     live.advance(300.0)
     commit, store = live.store.commit, live.store
