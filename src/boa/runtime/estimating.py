@@ -187,9 +187,10 @@ class Estimator:
         spec = replace(spec, priority=priority)
         new = JobRecord(id="0", spec=spec, serial=0, submitted_at=draft.now)
         nodes = [n.node for n in draft.usable_nodes() if n.state == "ready" and n.gpu == gpu]
+        calm = decider.calm_now(draft, full=True)
         return displaced(
-            decider.holders([new], draft.now, decider.calm, {})[0],
-            decider.holders(draft.paying, draft.now, decider.calm, {}),
+            decider.holders([new], draft.now, calm, {})[0],
+            decider.holders(draft.paying, draft.now, calm, {}),
             nodes,
             lambda job: decider.stop_cost(draft.jobs[job], draft.now),
         )

@@ -24,7 +24,7 @@ from boa.scheduler.decide.part_caps import (
     shortage_of,
 )
 from boa.scheduler.decide.preemption import NONE, Holder, Preemption, upheld
-from boa.scheduler.decide.protection import Pressure, is_modest
+from boa.scheduler.decide.protection import RESTLESS, Pressure, is_modest
 from boa.scheduler.decide.reasons import changes
 from boa.scheduler.decide.room import is_capped, left_to_rent
 from boa.scheduler.decide.views import set_least
@@ -145,9 +145,9 @@ class AtOnce(Decider):
         not overtake another say so, and take no part."""
         if not self.at_events:
             self.pressure = Pressure()
-            return self.holders(jobs, draft.now, 0.0, allowed), NONE
+            return self.holders(jobs, draft.now, RESTLESS, allowed), NONE
         full, _ = self._limits(draft, room)
-        calm, first = (self.calm if full else 0.0), frozenset[JobId]()
+        calm, first = self.calm_now(draft, full=full), frozenset[JobId]()
         if full:
             first, held_up = self.reserved(draft, jobs, allowed)
             for job in jobs if held_up else ():

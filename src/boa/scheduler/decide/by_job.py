@@ -69,9 +69,9 @@ class ByJob(Decider):
         placed = [job for job in placed if job.id not in in_line.held_up]
         shares = self._narrowed(placed, {job.id: wished[job.id] for job in placed}, allowed)
         placed = [job for job in placed if job.id in shares]
-        calm = self.calm if full else 0.0
+        calm = self.calm_now(draft, full=full)
         holders = [
-            self._as_planned(one, shares.get(one.id))
+            one._replace(settling=True) if self._would_lose(draft, one, shares) else one
             for one in self.holders(placed, draft.now, calm, allowed, in_line.first)
         ]
         preemption = self.preemption(draft, holders)
@@ -95,17 +95,31 @@ class ByJob(Decider):
             new = tuple(node for node in fitted.new_nodes if node.id in used)
             fitted = replace(fitted, allocations=given, new_nodes=new)
         self.taken = preemption.victims
+        gone = set(fitted.give_back)
+        self.over_cap = frozenset(
+            {job for job, most in allowed.items() if not most.most}
+            | {job for job, held in current.items() if any(n in gone for n, _ in held.nodes)}
+        )
         rent(draft, fitted.new_nodes, self.gpu_types, coming=self.coming)
         self._apply(draft, fitted)
 
     def _may_start(self, job: JobRecord, now: Seconds) -> bool:
         return job.share is not None and not is_modest(job, now)
 
-    def _as_planned(self, job: Holder, wish: Share | None) -> Holder:
-        """A job that settles gives some of its GPUs up all the same where its plan has fewer for
-        it: that has been weighed."""
-        fewer = job.held is not None and wish is not None and wish.width < job.held.width
-        return job._replace(settling=False) if fewer else job
+    def _would_lose(self, draft: Draft, job: Holder, shares: Mapping[JobId, Share]) -> bool:
+        """Return whether another width would lose more work now than it saves: the job gets it
+        once it has written its next checkpoint."""
+        wish, held = shares.get(job.id), job.held
+        if not job.runs or wish is None or held is None or wish.width == held.width:
+            return False
+        record = draft.jobs[job.id]
+        cost = self.stop_cost(record, draft.now)
+        stay_s, go_s = (
+            self.expected_s(record, gpu, width)
+            for gpu, width in ((held.gpu, held.width), (wish.gpu, wish.width))
+        )
+        saves_s = stay_s - go_s if math.isfinite(stay_s) else 0.0
+        return cost.lost_s > max(saves_s - cost.rescale_s, cost.rescale_s)
 
     def _narrowed(
         self,

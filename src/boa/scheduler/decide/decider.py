@@ -37,7 +37,15 @@ from boa.policy.market.commitments import Arriving, arriving, to_go
 from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.part_caps import Allowance, Caps, allowances
 from boa.scheduler.decide.preemption import Holder, Preemption, make_room, part_of
-from boa.scheduler.decide.protection import CALM, Pressure, may_preempt, protection, rank
+from boa.scheduler.decide.protection import (
+    CALM,
+    RESTLESS,
+    Calm,
+    Pressure,
+    may_preempt,
+    protection,
+    rank,
+)
 from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.reservation import Line, Reservations, expected_s, reservations
 from boa.scheduler.decide.room import Refused, left_to_rent
@@ -256,7 +264,7 @@ class Decider(ABC):
         if not self.caps:
             return {}
         usable = {job.id: self.usable(job) for job in jobs}
-        keeps = {one.id for one in self.holders(jobs, now, 0.0, {}) if one.keeps_work}
+        keeps = {one.id for one in self.holders(jobs, now, RESTLESS, {}) if one.keeps_work}
         return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps)
 
     def wants(
@@ -321,7 +329,7 @@ class Decider(ABC):
         self,
         jobs: Sequence[JobRecord],
         now: Seconds,
-        calm: float,
+        calm: Calm,
         allowed: Mapping[JobId, Allowance],
         first: AbstractSet[JobId] = frozenset(),
     ) -> list[Holder]:
@@ -337,7 +345,7 @@ class Decider(ABC):
         job: JobRecord,
         known: Believed,
         now: Seconds,
-        calm: float,
+        calm: Calm,
         allowed: Mapping[JobId, Allowance],
         first: AbstractSet[JobId],
     ) -> Holder:
@@ -371,6 +379,13 @@ class Decider(ABC):
     @abstractmethod
     def _may_start(self, job: JobRecord, now: Seconds) -> bool:
         """Return whether a job that waits would start if it had GPUs."""
+
+    def calm_now(self, draft: Draft, *, full: bool) -> Calm:
+        """Return how long jobs keep their GPUs after a rescaling. `full`: no node can be rented."""
+        if not full:
+            return RESTLESS
+        ready = (node.ready_at for node in draft.usable_nodes())
+        return Calm(self.calm, max((at for at in ready if at is not None), default=-math.inf))
 
     def preemption(self, draft: Draft, jobs: Sequence[Holder]) -> Preemption:
         """Return the jobs that give way to others of a higher priority."""
@@ -415,18 +430,18 @@ class Decider(ABC):
             free[node.gpu] += node.gpus if node.state == "ready" else 0
         free.subtract(held)
 
-        def expected(job: JobRecord, gpu: GpuName, width: int) -> Seconds:
-            left, scale = self.beliefs.left(job), self._work_scale(job)
-            return expected_s(self.memory, job, gpu, width, left, scale)
-
         def ends_in(job: JobRecord) -> Seconds:
             assert job.run is not None
-            return expected(job, job.run.allocation.gpu, job.run.allocation.width)
+            return self.expected_s(job, job.run.allocation.gpu, job.run.allocation.width)
 
         def takes_s(job: JobRecord) -> Seconds:
             least = self.least(job)
             start_s = believed[self.beliefs.kin(job)].rescale_s
-            return math.inf if least is None else start_s + expected(job, least.gpu, least.width)
+            return (
+                math.inf
+                if least is None
+                else start_s + self.expected_s(job, least.gpu, least.width)
+            )
 
         def spare(job: JobRecord) -> int:
             known, on = believed[self.beliefs.kin(job)], job.allocation
@@ -443,6 +458,11 @@ class Decider(ABC):
             free=free,
         )
         return reservations(line, now)
+
+    def expected_s(self, job: JobRecord, gpu: GpuName, width: int) -> Seconds:
+        """Return how long a job still trains on these GPUs; infinite where that is unknown."""
+        left, scale = self.beliefs.left(job), self._work_scale(job)
+        return expected_s(self.memory, job, gpu, width, left, scale)
 
     def _work_scale(self, job: JobRecord) -> float | None:
         """Return the job's work over that of its class; None where nobody knows its work."""

@@ -26,12 +26,24 @@ MODEST_S: Seconds = LONGEST_BACKOFF_S + 600.0
 least. Then others may be narrowed for it."""
 
 
+class Calm(NamedTuple):
+    """How long a job keeps its GPUs after a rescaling."""
+
+    times: float
+    """Rescaling times."""
+    node_at: Seconds
+    """When the newest node became ready."""
+
+
+RESTLESS = Calm(0.0, math.inf)
+"""Jobs may be rescaled at any time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pressure:
     """How strictly running jobs keep their GPUs at a decision."""
 
-    calm: float = 0.0
-    """Rescaling times for which a job that was rescaled keeps its GPUs."""
+    calm: Calm = RESTLESS
     preemption: Preemption = NO_PREEMPTION
     """Jobs that give way to a higher priority all the same."""
 
@@ -46,9 +58,11 @@ class Protection(NamedTuple):
     rescale_s: Seconds
     """… and how long a rescaling takes."""
 
-    def settles(self, now: Seconds, calm: float) -> bool:
-        """Return whether the job was rescaled so lately that it keeps its GPUs."""
-        return now < self.rescaled_at + calm * self.rescale_s
+    def settles(self, now: Seconds, calm: "Calm") -> bool:
+        """Return whether the job was rescaled so lately that it keeps its GPUs: not if a node has
+        become ready since, which was rented for jobs to move to."""
+        came = calm.node_at < self.rescaled_at or calm.node_at == self.rescaled_at < now
+        return came and now < self.rescaled_at + calm.times * self.rescale_s
 
     def pins(self, now: Seconds, job: JobId, pressure: Pressure) -> bool:
         """Return whether the job keeps exactly what it has."""

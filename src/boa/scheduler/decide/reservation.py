@@ -22,6 +22,11 @@ OVERDUE_S: Seconds = 600.0
 """Seconds that a job waits before it gets a reservation …"""
 WIDE_OVERDUE_S: Seconds = 300.0
 """… and that one which needs several GPUs does. A job that was preempted gets one at once."""
+LATE_S: Seconds = 60.0
+"""Seconds that a running job is expected to take at least: it may be later than expected."""
+WINDOW_S: Seconds = 600.0
+"""Where nothing says when GPUs come free, they are kept for the next in line in every other one of
+such stretches: for long enough that running jobs may end, and never empty for ever."""
 
 
 def is_overdue(job: JobRecord, waited_s: Seconds) -> bool:
@@ -66,8 +71,10 @@ def reservations(line: Line, now: Seconds) -> Reservations:
         first.add(head.id)
         kinds = set(line.usable(head))
         in_s = min((_starts_in(head, line, gpu) for gpu in kinds), default=0.0)
-        if not 0.0 < in_s < math.inf:
-            continue  # it starts now, or nothing says when GPUs come free: others may start
+        if math.isinf(in_s):
+            in_s = _left_of_window(line.waited_s(head))
+        if not in_s:
+            continue  # it starts now, or others may start
         found.update(
             job.id
             for job in waiting
@@ -112,6 +119,12 @@ def _is_behind(job: JobRecord, first: JobRecord) -> bool:
     return rank(job) <= rank(first) and _line(job)[:-1] > _line(first)[:-1]
 
 
+def _left_of_window(waited_s: Seconds) -> Seconds:
+    """Return how long GPUs are still kept for a job that has waited so long; 0: they are not."""
+    past = waited_s % (2 * WINDOW_S)
+    return max(WINDOW_S - past, 0.0)
+
+
 def _starts_in(first: JobRecord, line: Line, gpu: GpuName) -> Seconds:
     """Return the seconds until enough GPUs of a type are expected to be free for a job."""
     missing = first.spec.gpus.min - line.free.get(gpu, 0)
@@ -121,7 +134,8 @@ def _starts_in(first: JobRecord, line: Line, gpu: GpuName) -> Seconds:
     for job in line.jobs:
         if job.run is not None and job.run.allocation.gpu == gpu:
             spare = line.spare(job)
-            held += [(0.0, spare), (line.ends_in(job), job.run.allocation.width - spare)]
+            in_s = max(line.ends_in(job), LATE_S)
+            held += [(0.0, spare), (in_s, job.run.allocation.width - spare)]
     for in_s, width in sorted(held):
         missing -= width
         if missing <= 0:
