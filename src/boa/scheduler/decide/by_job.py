@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from boa.model.cluster import Decision, JobId, Share
-from boa.model.events import Cause
+from boa.model.cluster import Allocation, Decision, JobId, Share
+from boa.model.events import Cause, Shortage
 from boa.model.job import JobRecord
 from boa.placement.fitting import Fitted, Room, fit
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
@@ -15,18 +15,22 @@ from boa.scheduler.decide.protection import is_modest
 from boa.scheduler.decide.reservation import Reservations
 from boa.scheduler.decide.room import left_to_rent
 from boa.scheduler.state import Draft
+from boa.scheduler.words.of_keeping import WAITS
 from boa.units import Seconds
 
 
 @dataclass(slots=True, kw_only=True)
 class ByJob(Decider):
+    held_up: frozenset[JobId] = frozenset()
+    """Jobs that others come before: they are looked at again every round."""
+
     def decide(self, draft: Draft, room: Room) -> None:
         self.causes.clear()
         self.due_again(draft)
         asked = [job for job in draft.paying if self._needs_a_decision(job, draft.now)]
         if asked:
             self._ask(draft, asked)
-        if asked or draft.replan:
+        if asked or draft.replan or (self.held_up and draft.now >= self.next_round):
             self._fit(draft, room)
         self.fresh_plan = False
         self.asked_again.clear()
@@ -34,6 +38,8 @@ class ByJob(Decider):
     def wakes_at(self, job: JobRecord) -> Seconds:
         if job.retry_at is not None:
             return job.retry_at
+        if job.id in self.held_up:
+            return self.next_round
         return job.submitted_at + self.unplanned_s if job.share is None else math.inf
 
     def _needs_a_decision(self, job: JobRecord, now: Seconds) -> bool:
@@ -66,6 +72,7 @@ class ByJob(Decider):
         wished = {job.id: job.share for job in placed if job.share}
         allowed = self.allowed(placed, wished, draft.now)
         in_line = self.reserved(draft, placed, allowed) if full else Reservations()
+        self.held_up, self.next_round = in_line.held_up, draft.now + self.round_s
         placed = [job for job in placed if job.id not in in_line.held_up]
         shares = self._narrowed(placed, {job.id: wished[job.id] for job in placed}, allowed)
         placed = [job for job in placed if job.id in shares]
@@ -93,7 +100,8 @@ class ByJob(Decider):
         if given is not fitted.allocations:
             used = {node for held in given.values() for node, _ in held.nodes}
             new = tuple(node for node in fitted.new_nodes if node.id in used)
-            fitted = replace(fitted, allocations=given, new_nodes=new)
+            short = _as_given(fitted.short, given)
+            fitted = replace(fitted, allocations=given, new_nodes=new, short=short)
         self.taken = preemption.victims
         gone = set(fitted.give_back)
         self.over_cap = frozenset(
@@ -158,7 +166,22 @@ class ByJob(Decider):
             if not job.stop_requested:
                 given = fitted.allocations.get(job.id)
                 self.give(draft, job, given, fitted.short.get(job.id))
+        for job in [draft.jobs[id] for id in self.held_up]:
+            if job.reason != WAITS["turn"]:
+                draft.put_job(replace(job, reason=WAITS["turn"]))
         self.short = fitted.short
+
+
+def _as_given(
+    short: Mapping[JobId, Shortage], given: Mapping[JobId, Allocation]
+) -> dict[JobId, Shortage]:
+    """Return what is short once jobs keep what is theirs."""
+    found = dict[JobId, Shortage]()
+    for job, why in short.items():
+        has = given.get(job)
+        if has is None or (has.gpu, has.width) != (why.gpu_type, why.width):
+            found[job] = replace(why, given=None if has is None else (has.gpu, has.width))
+    return found
 
 
 def _due(job: JobRecord) -> bool:

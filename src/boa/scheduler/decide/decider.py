@@ -105,8 +105,8 @@ class Decider(ABC):
     """… and of whom a market has changed the GPUs."""
     taken: Mapping[JobId, JobId] = field(default_factory=dict)
     """Jobs that lose all their GPUs, and the jobs of a higher priority that get them."""
-    waits_since: dict[JobId, Seconds] = field(default_factory=dict)
-    """When jobs that wait for GPUs began to, as far as this decider has seen."""
+    waits_since: dict[JobId, Seconds] | None = None
+    """When jobs that wait for GPUs began to; None: no decision was made since the service began."""
     over_cap: frozenset[JobId] = frozenset()
     """Jobs that a hard cap leaves no GPUs."""
     calm: float = CALM
@@ -414,10 +414,12 @@ class Decider(ABC):
     ) -> Reservations:
         """Return the jobs that are next in line on a full cluster, and those that must not start
         before them. `allowed`: what caps let jobs hold; one that they let wait is not in line."""
-        now, waits = draft.now, self.waits_since
+        now, seen = draft.now, self.waits_since
         inside = [job for job in jobs if (most := allowed.get(job.id)) is None or most.most]
-        idle = {job.id for job in inside if job.allocation is None and job.run is None}
-        self.waits_since = {job: waits.get(job, now) for job in idle}
+        idle = [job for job in inside if job.allocation is None and job.run is None]
+        fresh = {job.id: now if job.attempts else job.submitted_at for job in idle}
+        waits = {job: fresh[job] if seen is None else seen.get(job, now) for job in fresh}
+        self.waits_since = waits
         if not idle:
             return Reservations()
         believed, held = believed_of(inside, self.beliefs), Counter[GpuName]()
@@ -450,7 +452,7 @@ class Decider(ABC):
 
         line = Line(
             jobs=inside,
-            waited_s=lambda job: now - self.waits_since[job.id],
+            waited_s=lambda job: now - waits[job.id],
             ends_in=ends_in,
             takes_s=takes_s,
             spare=spare,
