@@ -115,7 +115,7 @@ class AtOnce(Decider):
         self.over_cap = self.over_cap | shut_out
         self.taken = preemption.victims
         given_up = set(map(_id, view.nodes)) - placed.kept
-        self.unwanted = (self.unwanted | given_up) & draft.nodes.keys()
+        self.unwanted = frozenset((self.unwanted | given_up) & draft.nodes.keys())
         rent(draft, placed.new, self.gpu_types, self.weighed, self.coming)
         if self.at_events:
             self.changed = changes(current, placed.allocations, self._node_waits(draft, room))

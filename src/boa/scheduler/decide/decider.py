@@ -406,7 +406,7 @@ class Decider(ABC):
         for job in (draft.jobs[id] for id in current):
             cost = self.stop_cost(job, draft.now)
             for node in () if job.run is None else job.run.slots.keys() & loss.keys():
-                loss[node] += cost.seconds if cost.keeps else UNBEARABLE_S
+                loss[node] += cost.seconds + (0.0 if cost.keeps else UNBEARABLE_S)
         return replace(room, vacating=loss)
 
     def reserved(

@@ -24,6 +24,8 @@ WIDE_OVERDUE_S: Seconds = 300.0
 """… and that one which needs several GPUs does. A job that was preempted gets one at once."""
 LATE_S: Seconds = 60.0
 """Seconds that a running job is expected to take at least: it may be later than expected."""
+MOST = 16
+"""Jobs that GPUs are reserved for, at most: later ones are nearer to the end of the line."""
 WINDOW_S: Seconds = 600.0
 """Where nothing says when GPUs come free, they are kept for the next in line in every other one of
 such stretches: for long enough that running jobs may end, and never empty for ever."""
@@ -66,9 +68,8 @@ def reservations(line: Line, now: Seconds) -> Reservations:
     overdue = [
         job for job in waiting if is_overdue(job, line.waited_s(job)) and not is_modest(job, now)
     ]
-    first, found = set[JobId](), set[JobId]()
-    for head in _heads(overdue, line.usable):
-        first.add(head.id)
+    first, found = _heads(overdue, line.usable), set[JobId]()
+    for head in sorted(overdue, key=_line)[:MOST]:
         kinds = set(line.usable(head))
         in_s = min((_starts_in(head, line, gpu) for gpu in kinds), default=0.0)
         if math.isinf(in_s):
@@ -82,7 +83,7 @@ def reservations(line: Line, now: Seconds) -> Reservations:
             and not kinds.isdisjoint(line.usable(job))
             and line.takes_s(job) > in_s
         )
-    return Reservations(frozenset(first), frozenset(found))
+    return Reservations(first, frozenset(found))
 
 
 def expected_s(
@@ -103,12 +104,12 @@ def expected_s(
 
 def _heads(
     overdue: Sequence[JobRecord], usable: Callable[[JobRecord], Collection[GpuName]]
-) -> list[JobRecord]:
+) -> frozenset[JobId]:
     """Return the jobs that are next in line, one for each set of GPU types."""
-    found: dict[frozenset[GpuName], JobRecord] = {}
+    found: dict[frozenset[GpuName], JobId] = {}
     for job in sorted(overdue, key=_line):
-        found.setdefault(frozenset(usable(job)), job)
-    return list(found.values())
+        found.setdefault(frozenset(usable(job)), job.id)
+    return frozenset(found.values())
 
 
 def _line(job: JobRecord) -> tuple[object, ...]:
