@@ -117,6 +117,9 @@ NODES = {
 }
 
 
+FIGURES = {"saves_s": 5.0, "extra_usd": 0.0, "left_s": 5.0, "left_usd": 0.1}
+
+
 def started(width: int, node: int = 1, **data: Any) -> tuple[State, Event]:
     """Return a state in which job 1 starts on GPUs of a node, and the event that says so."""
     given = Allocation("slot", ((node, width),))
@@ -147,7 +150,8 @@ def seen(checker: Checker, width: int = 2) -> State:
         (1, {"why": "squeezed", "for_job": "1"}, "named as another"),
         (1, {"why": "squeezed", "wait_s": 9.0}, "none may be rented"),
         (2, {"why": "returned"}, "never been without"),
-        (1, {"why": "round", "saves_s": 9.0, "extra_usd": 0.0}, "more than was left"),
+        (1, {"why": "round", **FIGURES, "saves_s": 9.0}, "more than was left"),
+        (1, {"why": "round", **FIGURES, "extra_usd": -0.2}, "more dollars than"),
         (1, {"why": "plan"}, "no new plan"),
         (1, {"why": "epoch"}, "no epoch has begun"),
         (1, {"why": "again", "before_width": 4}, "it has had 2 GPUs"),
@@ -159,8 +163,7 @@ def test_a_false_reason_is_found(width: int, data: dict[str, Any], wrong: str) -
     before = seen(checker)
     after, event = started(width, **data)
     found = checker.violations(before, after, [event])
-    assert found
-    assert all(wrong in one or "dollars" in one for one in found), found
+    assert any(wrong in one for one in found), found
 
 
 def test_a_true_reason_is_not() -> None:
