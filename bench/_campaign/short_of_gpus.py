@@ -15,8 +15,12 @@ SHOWN = 3
 """Violations of a kind that an episode prints."""
 ALWAYS = (
     *("work lost without an event", "work of a job that cannot checkpoint lost"),
-    *("stop without an event", "false reason", "saves more than there truly is"),
-    *("starves", "waits next to empty GPUs", "never ends", "rescaled again too soon", "crash"),
+    *("more work lost than was told", "stop without an event", "false reason"),
+    *("saves more than there truly is", "last GPUs taken for no job of a higher priority"),
+    *("preempted by a job of no higher priority", "displaced by a retry of a job that fails"),
+    *("a newcomer starts before a job that was preempted", "overtaken after its turn had come"),
+    *("a higher priority waits behind a lower one", "starves", "waits next to empty GPUs"),
+    *("never ends", "rescaled again too soon", "crash"),
 )
 """Kinds that the table always has."""
 
