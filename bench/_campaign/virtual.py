@@ -509,9 +509,9 @@ class World(Live):
                 self.wrong("work lost without an event", words)
             for event in told:
                 said_s = event.data.get("lost_s", math.inf)
-                if event.kind == "preempted" and said_s < stop.lost_s - UNSEEN_S:
-                    if not stop.forgets:
-                        self.wrong("more work lost than was told", f"{words}: {event.text}")
+                less = event.kind == "preempted" and said_s < stop.lost_s - UNSEEN_S
+                if less and not stop.forgets:
+                    self.wrong("more work lost than was told", f"{words}: {event.text}")
         ended = self.store.jobs(ended=True, limit=10_000)
         self.found.jobs = len(ended)
         self.found.held_gpu_s = sum(job.held_gpu_s for job in ended)
