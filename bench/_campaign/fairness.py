@@ -7,7 +7,7 @@ the limits that were really set (`Truth`).
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord
@@ -212,14 +212,15 @@ def overtakers(
     for job in after.jobs.values():
         was = before.jobs.get(job.id)
         new = job.allocation is not None and (was is None or was.allocation is None)
-        if not new or job.attempts > 1 or (was and was.run) or job.background:
+        if not new or (was is not None and was.attempts) or job.background:
             continue
+        newcomer = replace(job, attempts=0)  # its run may have begun in this very step
         for first in after.jobs.values():
             was_first = before.jobs.get(first.id)
-            if was_first is None or not (waits(first) and waits(was_first)):
+            if was_first is None or not (waits(first) and waits(was_first)) or first is job:
                 continue
             waited = truth.now - since.get(first.id, truth.now)
-            if first.id == job.id or not goes_before(first, job) or truth.loops(first.id):
+            if not goes_before(first, newcomer) or truth.loops(first.id):
                 continue
             if not has_turn(first, waited) or truth.barred(first):
                 continue

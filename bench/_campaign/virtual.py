@@ -463,8 +463,8 @@ class World(Live):
         return self._team_holds(state, team, lambda other: True) > team.max_spend + 1e-9
 
     def _barred(self, state: State, job: JobRecord) -> bool:
-        """Whether a cap really leaves a job nothing: on the whole, or on its team, for what those
-        hold that came first, have a higher priority or ran before it began to wait."""
+        """Whether a cap really leaves a job nothing: on the whole, or on its team, for what jobs
+        hold that have a better claim, or ran before it began to wait and need not make way."""
         ((gpu, most_nodes),) = self.config.max_nodes.items()
         kind, least = self.config.gpu_types[gpu], job.spec.gpus.min
         if self.most is not None:
@@ -477,9 +477,10 @@ class World(Live):
         waits_since = self.waits.get(job.id, self.clock.now())
 
         def before(other: JobRecord) -> bool:
-            better = fairness.goes_before(other, job) or rank(other) > rank(job)
+            if rank(other) < rank(job) and self._stoppable(other):
+                return False
             ran = other.run is not None and other.run.requested_at <= waits_since
-            return better or ran
+            return ran or fairness.goes_before(other, job)
 
         return self._team_holds(state, team, before) + least * kind.price > team.max_spend + 1e-9
 

@@ -109,6 +109,8 @@ def test_a_newcomer_that_delays_a_job_whose_turn_it_is_overtakes_it() -> None:
     assert not list(fairness.overtakers(before, after, quick, since))
     heavy = replace(later, spec=replace(later.spec, weight=50.0))
     assert list(fairness.overtakers(state(first, heavy), after, slow, since))
+    at_once = state(first, on(later, n1=2))
+    assert list(fairness.overtakers(before, at_once, slow, since))
     urgent = to_have(job(2, "urgent"), n1=2)
     assert not list(fairness.overtakers(before, state(first, urgent), slow, since))
 
