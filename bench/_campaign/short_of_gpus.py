@@ -51,7 +51,8 @@ def _tell(outcome: Found) -> None:
     kinds = Counter(kind for kind, _ in outcome.violations)
     if not kinds:
         return
-    print(f"{outcome.number:>4} {outcome.cluster}  {outcome.again}", flush=True)
+    where = f"{outcome.cluster}, paid by the {outcome.billing}"
+    print(f"{outcome.number:>4} {where}: {outcome.again}", flush=True)
     for kind, count in kinds.items():
         print(f"     {count} × {kind}")
         for text in [text for other, text in outcome.violations if other == kind][:SHOWN]:
@@ -99,6 +100,7 @@ def _document(found: Sequence[Found], took_s: float) -> dict[str, Any]:
             {
                 "again": outcome.again,
                 "cluster": outcome.cluster,
+                "billing": outcome.billing,
                 "jobs": outcome.jobs,
                 "stops": dict(outcome.stops),
                 "held_gpu_s": outcome.held_gpu_s,

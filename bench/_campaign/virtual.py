@@ -26,7 +26,7 @@ from boa.model.job import GpuLimits, JobRecord, JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.records import Event
 from boa.model.runs import Launch, RunEvent, RunKey
-from boa.model.workload import GpuType
+from boa.model.workload import Billing, GpuType
 from boa.scheduler.check_reasons import STARTS, Checker, kept_problems
 from boa.scheduler.state import State
 from boa.server.render.documents import nodes as shown_nodes
@@ -84,6 +84,7 @@ TROUBLES = (
     *("pause", "resume", "stop", "priority", "priority"),
     *("budget", "cap", "node", "crash", "kill"),
 )
+BILLINGS: Sequence[Billing] = ("node", "node", "node", "gpu")
 CLUSTERS: Sequence[tuple[str, int, int]] = (("1×2", 1, 2), ("2×2", 2, 2), ("1×4", 1, 4))
 
 
@@ -105,6 +106,7 @@ class Found:
     number: int
     again: str
     cluster: str
+    billing: str = ""
     violations: list[tuple[str, str]] = field(default_factory=list)
     """Kind and words."""
     stops: Counter[str] = field(default_factory=Counter)
@@ -208,8 +210,9 @@ class World(Live):
         self.forgot: set[str] = set()
         """Jobs that a stop has shown to keep nothing."""
         self.kinds_of: dict[str, str] = {}
-        self.engine = _Engine(self.clock, acting_out(self.profiles), report_s=REPORT_S)
-        self.engine.world = self
+        self.acting = _Engine(self.clock, acting_out(self.profiles), report_s=REPORT_S)
+        self.acting.world = self
+        self.engine = self.acting
         self.engine.saving = lambda launch: self.kinds[launch.spec.job_class].saving
         self.engine.breaks = lambda launch: (
             "boom" if self.kinds[launch.spec.job_class].kind == "crashes" else ""
@@ -350,7 +353,7 @@ class World(Live):
         now = self.clock.now()
         due = [
             run.key
-            for run in self.engine.live()
+            for run in self.acting.live()
             if self.kind_of(run.key.job) == "loops" and now - run.began >= FAILS_AFTER_S
         ]
         for key in due:
@@ -363,7 +366,7 @@ class World(Live):
         waiting = [job for job in state.jobs.values() if fairness.waits(job)]
         for gone in {job for book in books for job in book} - {job.id for job in waiting}:
             for book in books:
-                book.pop(gone, None)  # type: ignore[attr-defined]
+                book.pop(gone, None)
         if not waiting:
             return
         truth, left = self._truth(state), fairness.free(state).total()
@@ -412,7 +415,7 @@ class World(Live):
     def _truth(self, state: State) -> Truth:
         return Truth(
             now=self.clock.now(),
-            ends={run.key.job: self._ends_at(run) for run in self.engine.live()},
+            ends={run.key.job: self._ends_at(run) for run in self.acting.live()},
             takes=self._takes,
             stoppable=self._stoppable,
             failures=self.failures,
@@ -436,8 +439,8 @@ class World(Live):
     def _stoppable(self, job: JobRecord) -> bool:
         if job.spec.preemptible or job.background:
             return True
-        runs = [run for run in self.engine.live() if run.key.job == job.id]
-        return all(self.engine.keeps_work(run) for run in runs)
+        runs = [run for run in self.acting.live() if run.key.job == job.id]
+        return all(self.acting.keeps_work(run) for run in runs)
 
     def _full(self, state: State) -> bool:
         """Whether no other node can be had, by the limits that were really set."""
@@ -543,6 +546,7 @@ def _run(rng: random.Random, seed: int, number: int, folder: Path) -> Found:
     boots = rng.choice((0.0, 0.0, 45.0))
     gpu = GpuType(name="slot", price=1.0, gpus_per_node=gpus)
     capped = rng.random() < 0.25
+    billing = rng.choice(BILLINGS)
     settings = config(
         folder,
         gpu_types={"slot": gpu},
@@ -550,7 +554,7 @@ def _run(rng: random.Random, seed: int, number: int, folder: Path) -> Found:
         budget=rng.choice((4.0, 8.0, 20.0)) * nodes * gpus / 2,
         provision_s=boots,
         keep_warm_s=rng.choice((0.0, 600.0)),
-        billing=rng.choice(("node", "node", "node", "gpu")),
+        billing=billing,
         sharing=_teams(rng, kinds, nodes * gpus) if capped else None,
     )
     again = f"bench/campaign.py {seed} --virtual --episode {number}"
@@ -558,7 +562,7 @@ def _run(rng: random.Random, seed: int, number: int, folder: Path) -> Found:
         settings,
         {kind.name: kind.truth for kind in kinds},
         kinds={kind.name: kind for kind in kinds},
-        found=Found(number=number, again=again, cluster=cluster),
+        found=Found(number=number, again=again, cluster=cluster, billing=billing),
     )
     try:
         world.settle()
@@ -622,7 +626,7 @@ def _act(world: World, rng: random.Random, kinds: Sequence[Kind]) -> None:
     """Submit jobs and make trouble, then wait until every job has ended."""
     loops = [kind for kind in kinds if kind.kind == "loops"]
     others = [kind for kind in kinds if kind.kind != "loops"]
-    looping = [world.submit(kind.spec) for kind in loops]
+    to_stop = [world.submit(kind.spec) for kind in loops]
     pauses = 5.0 if loops else 1.0
     for _ in range(rng.randint(12, 24)):
         if rng.random() < 0.7:
@@ -631,8 +635,8 @@ def _act(world: World, rng: random.Random, kinds: Sequence[Kind]) -> None:
             _trouble(world, rng)
         world.look_at_nodes()
         world.advance(pauses * rng.expovariate(1 / 60.0), tick=TICK_S)
-    for job in looping:
-        _tried(world, world.loop.stop(job))
+    for job_id in to_stop:
+        _tried(world, world.loop.stop(job_id))
     world.loop.set_budget(20.0)
     for job in list(world.loop.state.jobs.values()):
         if job.paused:  # some of them late

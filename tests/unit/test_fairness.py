@@ -54,11 +54,9 @@ def truth(takes: Mapping[str, float] | float = 0.0, **fields: Any) -> Truth:
 
 
 def test_last_gpus_are_taken_by_a_job_of_a_higher_priority_alone() -> None:
-    loser, taker = on(job(1), n1=2), job(2)
     for priority, wrong in (("normal", True), ("urgent", False)):
-        asks = replace(taker, spec=replace(taker.spec, priority=priority, weight=50.0))
-        before = state(loser, asks)
-        after = state(to_have(loser), to_have(asks, n1=2))
+        loser, taker = on(job(1), n1=2), job(2, priority, weight=50.0)
+        before, after = state(loser, taker), state(to_have(loser), to_have(taker, n1=2))
         assert bool(list(fairness.taken_wrongly(before, after, truth()))) == wrong
 
 
