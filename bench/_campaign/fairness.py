@@ -46,10 +46,10 @@ class Truth:
     over_cap: Callable[[JobRecord], bool] = lambda job: False
     """Whether more is held than a cap allows which the job is under."""
 
-    def loops(self, job: JobId) -> bool:
-        """Whether a job has failed more than once of late."""
+    def failed(self, job: JobId) -> int:
+        """How often a job has failed of late."""
         lately = self.now - FAILED_LATELY_S
-        return sum(at > lately for at in self.failures.get(job, ())) > 1
+        return sum(at > lately for at in self.failures.get(job, ()))
 
 
 def rank(job: JobRecord) -> int:
@@ -133,6 +133,12 @@ def made_way(before: State, after: State) -> set[JobId]:
     return found
 
 
+def rescaled(before: State, after: State) -> set[JobId]:
+    """Running jobs that are to have other GPUs than before."""
+    there = ((job, before.jobs.get(job.id)) for job in after.jobs.values())
+    return {job.id for job, was in there if was and was.run and given(was) != given(job)}
+
+
 def displaced(before: State, after: State, truth: Truth) -> Iterator[str]:
     """A job that fails again and again was given GPUs which a running job had."""
     room = free(before)
@@ -144,7 +150,7 @@ def displaced(before: State, after: State, truth: Truth) -> Iterator[str]:
         was = before.jobs.get(job.id)
         if was is None or was.run is not None or was.allocation is not None:
             continue
-        if not truth.loops(job.id) or not (over := given(job) - room):
+        if truth.failed(job.id) < 2 or not (over := given(job) - room):
             continue
         losers = [
             loser.id
@@ -220,7 +226,7 @@ def overtakers(
             if was_first is None or not (waits(first) and waits(was_first)) or first is job:
                 continue
             waited = truth.now - since.get(first.id, truth.now)
-            if not goes_before(first, newcomer) or truth.loops(first.id):
+            if not goes_before(first, newcomer) or truth.failed(first.id):
                 continue
             if not has_turn(first, waited) or truth.barred(first):
                 continue

@@ -289,6 +289,8 @@ class World(Live):
         for text in fairness.displaced(before, after, truth):
             self.wrong("displaced by a retry of a job that fails", text)
         self.excused |= fairness.made_way(before, after)
+        if not self._full(before):  # every move is weighed there: nobody has to be left alone
+            self.excused |= fairness.rescaled(before, after)
         for first, job in fairness.overtakers(before, after, truth, self.waits):
             waited = truth.now - self.waits.get(first.id, truth.now)
             if waited > NEAR_TURN_S and first.attempts == 0:
@@ -392,7 +394,7 @@ class World(Live):
                 self.starving.add(job.id)
                 text = f"{words} next to {left} empty GPUs: {job.reason}"
                 self.wrong("waits next to empty GPUs", text)
-            lower = [] if truth.loops(job.id) else fairness.could_take(state, job, truth)
+            lower = [] if truth.failed(job.id) else fairness.could_take(state, job, truth)
             if not lower:
                 self.passed_over.pop(job.id, None)
             elif now - self.passed_over.setdefault(job.id, now) > HIGHER_S:
