@@ -74,9 +74,13 @@ SAVING: Mapping[str, Saving] = {
     "wrapped": Saving(at_stop=False, every_s=30.0, reports=False),
     "forgets": SAVES,
     "loops": SAVES,
+    "neighbour": SAVES,
 }
+LASTING = ("loops", "neighbour")
+"""Kinds of jobs that go on until they are stopped, after hours."""
 LOOPS_EVERY = 10
-"""One of so many episodes has an urgent job that fails again and again for hours."""
+"""One of so many episodes has an urgent job that fails again and again for hours, next to one that
+could make way for it."""
 LOOPS_S: Seconds = 5400.0
 FAILS_AFTER_S: Seconds = 8.0
 LR = ("0.1", "0.01", "0.001")
@@ -544,7 +548,7 @@ def _run(rng: random.Random, seed: int, number: int, folder: Path) -> Found:
     cluster, nodes, gpus = CLUSTERS[number % len(CLUSTERS)]
     kinds = _kinds(rng, nodes * gpus)
     if number % LOOPS_EVERY == LOOPS_EVERY - 1:
-        kinds = [*kinds, _kind(rng, "loops", len(kinds), nodes * gpus)]
+        kinds += [_kind(rng, kind, len(kinds), nodes * gpus) for kind in ("loops", "neighbour")]
     boots = rng.choice((0.0, 0.0, 45.0))
     gpu = GpuType(name="slot", price=1.0, gpus_per_node=gpus)
     capped = rng.random() < 0.25
@@ -597,7 +601,9 @@ def _kinds(rng: random.Random, gpus: int) -> list[Kind]:
 def _kind(rng: random.Random, kind: str, n: int, gpus: int) -> Kind:
     name, rescale_s = f"{kind}{n}", rng.choice((2.0, 5.0, 10.0))
     work = math.exp(rng.uniform(math.log(15.0), math.log(900.0)))
-    work = 10 * LOOPS_S if kind == "loops" else work
+    if kind in ("saves", "every") and rng.random() < 0.25:
+        work *= 3
+    work = 10 * LOOPS_S if kind in LASTING else work
     truth = profile(
         name,
         work=(work,),
@@ -626,10 +632,10 @@ def _kind(rng: random.Random, kind: str, n: int, gpus: int) -> Kind:
 
 def _act(world: World, rng: random.Random, kinds: Sequence[Kind]) -> None:
     """Submit jobs and make trouble, then wait until every job has ended."""
-    loops = [kind for kind in kinds if kind.kind == "loops"]
-    others = [kind for kind in kinds if kind.kind != "loops"]
-    to_stop = [world.submit(kind.spec) for kind in loops]
-    pauses = 5.0 if loops else 1.0
+    lasting = [kind for kind in kinds if kind.kind in LASTING]
+    others = [kind for kind in kinds if kind.kind not in LASTING]
+    to_stop = [world.submit(kind.spec) for kind in lasting]
+    pauses = 5.0 if lasting else 1.0
     for _ in range(rng.randint(12, 24)):
         if rng.random() < 0.7:
             _submit(world, rng, rng.choice(others))
@@ -639,6 +645,7 @@ def _act(world: World, rng: random.Random, kinds: Sequence[Kind]) -> None:
         world.advance(pauses * rng.expovariate(1 / 60.0), tick=TICK_S)
     for job_id in to_stop:
         _tried(world, world.loop.stop(job_id))
+    world.settle()
     world.loop.set_budget(20.0)
     for job in list(world.loop.state.jobs.values()):
         if job.paused:  # some of them late

@@ -399,7 +399,7 @@ def _figures(past: _Past | None, data: Mapping[str, Any]) -> Problems:
 
 
 def _words(text: str, data: Mapping[str, Any]) -> Problems:
-    """What the sentence says of money and time follows from the figures."""
+    """Words about money and time follow from the figures."""
     saves_s, extra_usd = data.get("saves_s"), data.get("extra_usd")
     if "cheaper" in text and not (extra_usd is not None and extra_usd < 0):
         yield "it does not cost less"
