@@ -17,8 +17,9 @@ COUNT faults strike in all. Exits with 1 if anything was violated.
 
 `--virtual`: COUNT episodes on small clusters that are short of GPUs, in virtual time: the real
 control loop and store, and jobs that are acted out, with and without checkpoints, that crash, are
-urgent, have deadlines, are paused. No work may be lost by a decision without an event, none at all
-of a job that cannot checkpoint; every reason must be true, and no job may starve.
+urgent, have deadlines and weights, are paused, belong to teams under caps. No work may be lost by a
+decision without an event, none at all of a job that cannot checkpoint; only a higher priority takes
+last GPUs; every reason must be true, and no job may starve.
 """
 
 import argparse

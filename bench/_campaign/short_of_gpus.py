@@ -15,8 +15,12 @@ SHOWN = 3
 """Violations of a kind that an episode prints."""
 ALWAYS = (
     *("work lost without an event", "work of a job that cannot checkpoint lost"),
-    *("stop without an event", "false reason", "saves more than there truly is"),
-    *("starves", "waits next to empty GPUs", "never ends", "rescaled again too soon", "crash"),
+    *("more work lost than was told", "stop without an event", "false reason"),
+    *("saves more than there truly is", "last GPUs taken for no job of a higher priority"),
+    *("preempted by a job of no higher priority", "displaced by a retry of a job that fails"),
+    *("a newcomer starts before a job that was preempted", "overtaken after its turn had come"),
+    *("a higher priority waits behind a lower one", "starves", "waits next to empty GPUs"),
+    *("never ends", "rescaled again too soon", "crash"),
 )
 """Kinds that the table always has."""
 
@@ -47,7 +51,8 @@ def _tell(outcome: Found) -> None:
     kinds = Counter(kind for kind, _ in outcome.violations)
     if not kinds:
         return
-    print(f"{outcome.number:>4} {outcome.cluster}  {outcome.again}", flush=True)
+    where = f"{outcome.cluster}, paid by the {outcome.billing}"
+    print(f"{outcome.number:>4} {where}: {outcome.again}", flush=True)
     for kind, count in kinds.items():
         print(f"     {count} × {kind}")
         for text in [text for other, text in outcome.violations if other == kind][:SHOWN]:
@@ -95,6 +100,7 @@ def _document(found: Sequence[Found], took_s: float) -> dict[str, Any]:
             {
                 "again": outcome.again,
                 "cluster": outcome.cluster,
+                "billing": outcome.billing,
                 "jobs": outcome.jobs,
                 "stops": dict(outcome.stops),
                 "held_gpu_s": outcome.held_gpu_s,

@@ -5,17 +5,21 @@ no clock, no I/O. Tests run it over random episodes (`bench/campaign.py --world 
 service does with `BOA_CHECK=1`, where it logs what it finds.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from boa.model.cluster import Allocation, JobId
+from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, Run
+from boa.model.priorities import PRIORITIES
 from boa.model.records import Event, NodeRecord
 from boa.scheduler.state import State, is_usable
-from boa.scheduler.words.of_keeping import WAITS
-from boa.units import GpuName
+from boa.scheduler.words.of_keeping import PAYS, WAITS, waits_for_cap
+from boa.units import GpuName, Seconds
 
 Problems: TypeAlias = Iterator[str]
 CLOSE = 1e-6
@@ -31,6 +35,10 @@ SAYS_STOP = frozenset(
 """Events of a job that tell of the stop of its run, or of what became of it."""
 OTHERS = ("for_job", "by", "by_job")
 """Fields that name another job."""
+LATELY_S: Seconds = 660.0
+"""A failure that is longer ago is not lately: retries are modest for 600 s."""
+CAP_WAIT = waits_for_cap("\0").partition("\0")[0]
+"""Beginning of the reason of a job that waits for a cap."""
 
 
 @dataclass(slots=True)
@@ -39,39 +47,58 @@ class _Past:
 
     run: Run
     """The newest."""
-    epoch: int
-    """Where it was when that run began."""
-    plans: int
+    epoch: int | None
+    """Where it was when that run began; None: unknown, as it began before the first look."""
+    plans: int | None
     """Plans that had been told by then."""
-    lacked: bool = False
-    """It has had no GPUs at some moment since."""
+    lacked: bool | None = False
+    """It has had no GPUs at some moment since; None: unknown."""
     silent: bool = False
     """The run was told to stop by decision, and no event has said so yet."""
+    takers: set[JobId] = field(default_factory=set)
+    """Jobs that got GPUs on nodes where it gave some up."""
 
 
 @dataclass(slots=True)
 class Checker:
-    """Books of what was seen from step to step. `max_nodes`: as configured."""
+    """Books of what was seen from step to step, from the first state that it is shown on.
+
+    What happened before that is unknown: nothing is said of it.
+    """
 
     max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
+    """As configured."""
+    gpu_types: Collection[GpuName] = ()
+    """All that there are; empty: unknown."""
+    capped: Callable[[], bool] | None = None
+    """Whether a cap on the spend is in force; None: unknown."""
     _past: dict[JobId, _Past] = field(default_factory=dict)
+    _looked: bool = False
+    _now: Seconds = -math.inf
+    """Time of the newest event: it is at least so late."""
     _plans: int = 0
     _plan: int = 0
     """Number of the newest plan that was told."""
-    _refused: bool = False
-    """The cloud has refused a node: fewer than configured can be had."""
+    _refused: dict[GpuName, Seconds] = field(default_factory=dict)
+    """Types of which fewer than configured can be had, and until when."""
+    _on: dict[NodeId, set[JobId]] = field(default_factory=dict)
+    """Jobs that were on a node that is still there."""
 
     def violations(self, before: State, after: State, events: Sequence[Event]) -> list[str]:
         """Return what is wrong with the reasons of a step, in words; nothing else changes."""
         found: list[str] = []
+        if not self._looked:
+            self._looked = True
+            self._remember(before, seen=False)
         for event in events:
+            self._now = max(self._now, event.at)
             rule = _RULES.get(event.kind)
             problems = [*self._named(before, after, event)]
             problems += () if rule is None else rule(self, before, after, event)
             found += [f"{event.kind}: {problem}: {event.text!r}" for problem in problems]
             self._note(event)
         for job in after.jobs.values():
-            said = self._waits(after, job)
+            said = self._waits(before, after, job)
             found += [f"job {job.id}: {problem}: {job.reason!r}" for problem in said]
         found += self._stops(before, after, events)
         self._remember(after)
@@ -80,18 +107,33 @@ class Checker:
     # Books
 
     def _note(self, event: Event) -> None:
+        data = event.data
         self._plans += event.kind == "planned"
-        self._refused |= event.kind == "shortage" and event.data.get("why") == "refused"
+        if event.kind == "shortage" and data["why"] == "refused":
+            self._refused[data["gpu_type"]] = event.at + data.get("again_s", math.inf)
+        elif event.kind == "node_released" and data["why"] == "not_ready":
+            self._refused[data["gpu_type"]] = math.inf  # as long as none is asked for again
+        elif event.kind == "node_rented":
+            self._refused.pop(data["gpu_type"], None)
 
-    def _remember(self, after: State) -> None:
+    def _remember(self, after: State, *, seen: bool = True) -> None:
+        """`seen`: the runs that are new have begun before our eyes."""
         for job in after.jobs.values():
-            past = self._past.get(job.id)
-            if job.run is not None and (past is None or past.run.attempt != job.run.attempt):
-                self._past[job.id] = past = _Past(job.run, job.epoch, self._plans)
+            past, run = self._past.get(job.id), job.run
+            if run is not None and (past is None or past.run.attempt != run.attempt):
+                past = _Past(run, job.epoch, self._plans) if seen else _Past(run, None, None)
+                past.lacked = None if not seen and run.state == "stopping" else False
+                self._past[job.id] = past
+                for node in run.slots:
+                    self._on.setdefault(node, set()).add(job.id)
             if past is not None and job.allocation is None:
                 past.lacked = True
+            if past is not None and run is not None and job.allocation is not run.allocation:
+                past.takers |= _takers(after, job.id, run.allocation, job.allocation)
         for gone in self._past.keys() - after.jobs.keys():
             del self._past[gone]
+        for node in self._on.keys() - after.nodes.keys():
+            del self._on[node]
 
     # Rules
 
@@ -120,6 +162,7 @@ class Checker:
         yield from self._cause(after, job, given, past, data)
         yield from _before(past, data)
         yield from _figures(past, data)
+        yield from _words(event.text, data)
         if "wait_s" in data:
             yield from self._wait(after, data)
 
@@ -136,14 +179,15 @@ class Checker:
             yield "it has started before"
         if why == "short" and not _is_less(data):
             yield "it has as many GPUs as planned"
-        if run is None or past is None:
-            if why in ("nodes", "returned", "widened", "squeezed", "moved", "room"):
+        if run is None or past is None:  # a later start: it ran before the first look
+            later = ("nodes", "returned", "widened", "squeezed", "moved", "room")
+            if data["attempt"] == 1 and why in later:
                 yield "it has never had GPUs"
             return
         nodes = {node for node, _ in run.nodes}
         if why == "nodes" and nodes == {node for node, _ in given.nodes}:
             yield "it is on the same nodes"
-        if why == "returned" and not past.lacked and nodes <= _usable(after):
+        if why == "returned" and past.lacked is False and nodes <= _usable(after):
             yield "it has never been without GPUs"
         if why == "moved" and run.gpu == given.gpu:
             yield "it is on the same GPU type"
@@ -151,7 +195,10 @@ class Checker:
             yield f"it has had {run.width}×{run.gpu}"
         if why == "squeezed" and not (run.gpu == given.gpu and given.width < run.width):
             yield f"it has had {run.width}×{run.gpu}"
-        if why == "epoch" and job.epoch <= past.epoch:
+        other = data.get("for_job")
+        if other is not None and other not in past.takers | _takers(after, job.id, run, given):
+            yield f"job {other} has no GPUs where it gives some up"
+        if why == "epoch" and past.epoch is not None and job.epoch <= past.epoch:
             yield "no epoch has begun since its last start"
         if why == "plan" and past.plans == self._plans:
             yield "there has been no new plan since its last start"
@@ -183,8 +230,16 @@ class Checker:
             yield "no such node"
         if data.get("worth_per_hour", 0.0) > data.get("price_per_hour", 0.0) + CLOSE:
             yield "it is worth more than it costs"
-        if data["why"] in ("empty", "unwanted") and _on(after, event.node):
+        if data["why"] in ("empty", "unwanted") and _has_jobs(after, event.node):
             yield "jobs are on it"
+        moved, was_on = data.get("moved", ()), self._on.get(event.node or 0, set())
+        for job in moved:
+            if job not in was_on:
+                yield f"job {job} was never on it"
+            elif job not in after.jobs:
+                yield f"job {job} does not move: it has ended"
+        if "pause_s" in data and not (moved and 0 <= data["pause_s"] < math.inf):
+            yield "a pause of no job"
 
     def _shortage(self, before: State, after: State, event: Event) -> Problems:
         data, job = event.data, after.jobs.get(event.job or "")
@@ -214,20 +269,81 @@ class Checker:
         self._plan = number
 
     def _preempted(self, before: State, after: State, event: Event) -> Problems:
-        was = before.jobs.get(event.job or "")
-        if was is None or (was.run is None and event.job in after.jobs):
+        was, now = before.jobs.get(event.job or ""), after.jobs.get(event.job or "")
+        if was is None or now is None or was.run is None:
             yield "it has had no run"
-
-    def _waits(self, after: State, job: JobRecord) -> Problems:
-        """Reasons of a job that has no run."""
-        if job.run is not None or job.state != "waiting":
             return
-        if job.reason == WAITS["boot"] and not _boots(after):
+        data, why, nodes = event.data, event.data["why"], set(was.run.slots)
+        if was.allocation is not None:
+            nodes |= {node for node, _ in was.allocation.nodes}
+        stays = nodes <= _usable(after)
+        if (why == "job") != ("by_job" in data):
+            yield "it names a job for another reason, or none for this one"
+        elif why == "job" and (by := after.jobs.get(data["by_job"])) is None:
+            yield f"job {data['by_job']} is not there"
+        elif why == "job" and by is not None:
+            if _rank(by) <= _rank(now):
+                yield f"job {by.id} has no higher priority"
+            if not nodes & _nodes_of(by):
+                yield f"job {by.id} has no GPUs on its nodes"
+        if why == "node" and stays:
+            yield "its nodes stay"
+        if why == "cap" and self.capped is not None and not self.capped():
+            yield "no cap is in force"
+        if why == "ended" and any(job.allocation for job in after.jobs.values()):
+            yield "others have GPUs: the budget goes on"
+        others = (job for job in after.jobs.values() if job.id != now.id)
+        wanted = not stays or any(nodes & _nodes_of(job) for job in others)
+        if why == "room" and not now.background and not wanted:
+            yield "nobody needs its GPUs, and its nodes stay"
+        yield from self._losses(now, was.run, event)
+
+    def _losses(self, job: JobRecord, run: Run, event: Event) -> Problems:
+        """Work lost is what no checkpoint holds, and none of a job that saves."""
+        lost_s, saved_at = event.data["lost_s"], job.saved_at
+        if event.data["saves"] != bool(job.saves):
+            yield "it has said otherwise of its saving"
+        since = run.requested_at if saved_at is None else max(run.requested_at, saved_at)
+        if lost_s < 0 or lost_s > max(event.at - since, 0.0) + ROUNDED:
+            yield f"only {event.at - since:.0f} s have passed since its checkpoint, or its start"
+        if job.saves and lost_s:
+            yield "it saves, and loses nothing"
+        asked_at = event.at
+        if job.run is not None and job.run.stopping_at is not None:
+            asked_at = job.run.stopping_at
+        if not (job.saves or run.done) and lost_s < asked_at - since - ROUNDED:
+            yield f"{asked_at - since:.0f} s are in no checkpoint"
+
+    def _waits(self, before: State, after: State, job: JobRecord) -> Problems:
+        """Reasons of a job that has no run."""
+        if job.run is not None or job.state not in ("waiting", "preempted") or job.held_back:
+            return
+        said = job.reason
+        if said == WAITS["boot"] and not _boots(after):
             yield "no node boots"
-        if job.reason == WAITS["no_room"] and not self._refused:
-            kinds = [gpu for gpu, most in self.max_nodes.items() if _count(after, gpu) < most]
+        if said == WAITS["no_room"]:
+            kinds = [gpu for gpu in self.max_nodes if self._may_rent(after, gpu)]
             if kinds and not _boots(after):
                 yield f"another {kinds[0]} node may be rented"
+        full = bool(self.gpu_types) and not any(self._may_rent(after, g) for g in self.gpu_types)
+        if said == WAITS["worth"] and full:
+            yield "no node may be rented, for any money"
+        if said.startswith(CAP_WAIT) and self.capped is not None and not self.capped():
+            yield "no cap is in force"
+        if said == WAITS["turn"] and not (_is_behind(job, before) or _is_behind(job, after)):
+            yield "no job that came before it waits for GPUs that it could have"
+        if said == WAITS["modest"]:
+            if not job.failed_at:
+                yield "it has not failed"
+            elif job.failed_at[-1] < self._now - LATELY_S:
+                yield f"it failed {self._now - job.failed_at[-1]:.0f} s ago"
+        if said == WAITS["others"]:
+            yield from _leaving(after, job)
+
+    def _may_rent(self, state: State, gpu: GpuName) -> bool:
+        most = self.max_nodes.get(gpu, math.inf)
+        refused = self._now < self._refused.get(gpu, -math.inf) + ROUNDED
+        return not refused and _count(state, gpu) < most
 
     def _stops(self, before: State, after: State, events: Sequence[Event]) -> Problems:
         """A run that is stopped by decision has an event in the same step, or in the step after the
@@ -275,11 +391,40 @@ def _figures(past: _Past | None, data: Mapping[str, Any]) -> Problems:
     """A saving is never more than what was left to save, and needs something to compare with."""
     if "saves_s" not in data:
         return
-    if past is None or past.lacked:
+    if past is not None and past.lacked:
         yield "it could not have stayed where it was"
     yield from _at_most(data, "saves_s", "left_s")
     if "left_usd" not in data or -data["extra_usd"] > data["left_usd"] + CLOSE:
         yield "it saves more dollars than it still cost"
+
+
+def _words(text: str, data: Mapping[str, Any]) -> Problems:
+    """Words about money and time follow from the figures."""
+    saves_s, extra_usd = data.get("saves_s"), data.get("extra_usd")
+    if "cheaper" in text and not (extra_usd is not None and extra_usd < 0):
+        yield "it does not cost less"
+    if "as fast" in text and (saves_s is None or abs(saves_s) > ROUNDED):
+        yield "it is not as fast"
+    if "; saves " in text and not (saves_s is not None and saves_s >= 0):
+        yield "it saves no time"
+
+
+_WORTH = re.compile(r"worth <?\$([\d,.]+)/h to jobs, for \$([\d,.]+)/h")
+
+
+def kept_problems(text: str) -> Problems:
+    """Return what is wrong with the reason for which a node is paid for (`of_keeping.kept`)."""
+    shown = _WORTH.search(text)
+    if shown is None:
+        if text.startswith("kept all the same"):
+            yield "no worth is shown that could be too small"
+        return
+    worth, price = (float(amount.replace(",", "")) for amount in shown.groups())
+    pays = worth / max(PAYS * price, CLOSE)
+    if text.startswith("kept: ") and pays < 0.95:  # both are rounded
+        yield "it is worth less than it has to be"
+    if text.startswith("kept all the same") and pays > 1.05:
+        yield "it is worth as much as it has to be"
 
 
 def _at_most(data: Mapping[str, Any], name: str, most: str) -> Problems:
@@ -321,7 +466,53 @@ def _is_booting(node: NodeRecord) -> bool:
     return node.state == "requested"
 
 
-def _on(state: State, node: int | None) -> bool:
+def _has_jobs(state: State, node: int | None) -> bool:
     """Whether a run of a job that is paid for is on a node."""
     runs = (job.run for job in state.jobs.values() if not job.background)
     return any(run is not None and node in run.slots for run in runs)
+
+
+def _rank(job: JobRecord) -> int:
+    return -PRIORITIES.index(job.spec.priority)
+
+
+def _nodes_of(job: JobRecord) -> set[NodeId]:
+    """Nodes that a job is on, unless its run is leaving, or is to be on."""
+    run, given = job.run, job.allocation
+    on = set() if run is None or run.state == "stopping" else set(run.slots)
+    return on if given is None else on | {node for node, _ in given.nodes}
+
+
+def _takers(state: State, loser: JobId, held: Allocation, given: Allocation | None) -> set[JobId]:
+    """Return other jobs that have GPUs on nodes where one has fewer than before."""
+    kept = {} if given is None else dict(given.nodes)
+    left = {node for node, count in held.nodes if kept.get(node, 0) < count}
+    return {job.id for job in state.jobs.values() if job.id != loser and left & _nodes_of(job)}
+
+
+def _is_behind(job: JobRecord, state: State) -> bool:
+    """Whether a job that came before it, of no lower priority, waits for GPUs it could have."""
+    mine = set(job.spec.gpus.types)
+    for first in state.jobs.values():
+        waits = first.run is None and first.allocation is None
+        if not waits or first.held_back or first.stop_requested:
+            continue
+        types = set(first.spec.gpus.types)
+        same = not types or not mine or bool(mine & types)
+        if same and first.submitted_at < job.submitted_at and _rank(first) >= _rank(job):
+            return True
+    return False
+
+
+def _leaving(state: State, job: JobRecord) -> Problems:
+    """A job waits for GPUs that a run is leaving: it has some, and they are not free yet."""
+    if job.allocation is None:
+        yield "it has no GPUs to wait for"
+        return
+    busy: Counter[NodeId] = Counter()
+    for other in state.jobs.values():
+        if other.run is not None and other.id != job.id:
+            busy.update({node: len(slots) for node, slots in other.run.slots.items()})
+    ready = {node.id: node.gpus for node in state.nodes.values() if node.state == "ready"}
+    if all(ready.get(node, 0) - busy[node] >= count for node, count in job.allocation.nodes):
+        yield "its GPUs are free"

@@ -1,0 +1,264 @@
+"""Rules for who has GPUs on clusters that are short of them, held to the truth. Pure.
+
+Nothing here believes the scheduler's words: neither its reasons, nor its events, nor what it takes
+a job's state to be. A rule looks at two states, at the jobs as they are really acted out, and at
+the limits that were really set (`Truth`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from boa.model.cluster import JobId, NodeId
+from boa.model.job import JobRecord
+from boa.scheduler.state import State
+from boa.units import Seconds
+
+PRIORITIES = ("background", "normal", "urgent")
+FAILED_LATELY_S: Seconds = 600.0
+"""A crash-looping job displaces no other for so long after a failure."""
+TURN_S, WIDE_TURN_S = 600.0, 300.0
+"""Waits after which no later job of no higher priority may start first; the second: of jobs that
+need several GPUs."""
+DELAY_S: Seconds = 120.0
+"""A later job may start first if that delays the first one by no more: nobody knows the truth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What the scheduler can only believe."""
+
+    now: Seconds
+    ends: Mapping[JobId, Seconds] = field(default_factory=dict)
+    """Moments at which running jobs end where they are."""
+    takes: Callable[[JobRecord, int], Seconds] = lambda job, width: 0.0
+    """Seconds that a job takes to its end, from a start on so many GPUs."""
+    stoppable: Callable[[JobRecord], bool] = lambda job: True
+    """Whether a stop keeps a job's work, or its user agreed to lose it."""
+    failures: Mapping[JobId, tuple[Seconds, ...]] = field(default_factory=dict)
+    """Moments at which runs of a job failed by themselves."""
+    lost: frozenset[NodeId] = frozenset()
+    """Nodes that the cloud took."""
+    full: bool = True
+    """No other node can be rented."""
+    barred: Callable[[JobRecord], bool] = lambda job: False
+    """Whether a cap leaves a job nothing, for what better claims than its own hold."""
+    over_cap: Callable[[JobRecord], bool] = lambda job: False
+    """Whether more is held than a cap allows which the job is under."""
+
+    def failed(self, job: JobId) -> int:
+        """How often a job has failed of late."""
+        lately = self.now - FAILED_LATELY_S
+        return sum(at > lately for at in self.failures.get(job, ()))
+
+
+def rank(job: JobRecord) -> int:
+    """A job's priority: its weight gives it no right to the GPUs of others."""
+    return PRIORITIES.index(job.spec.priority)
+
+
+def waits(job: JobRecord) -> bool:
+    """Whether a job has nothing and could start now."""
+    return (
+        job.run is None
+        and job.allocation is None
+        and job.retry_at is None
+        and not (job.held_back or job.stop_requested or job.background)
+    )
+
+
+def held(job: JobRecord) -> Counter[NodeId]:
+    """GPUs that a job is on, or is to be on."""
+    on = Counter[NodeId]()
+    if job.run is not None:
+        on |= Counter({node: len(slots) for node, slots in job.run.slots.items()})
+    if job.allocation is not None:
+        on |= Counter(dict(job.allocation.nodes))
+    return on
+
+
+def given(job: JobRecord | None) -> Counter[NodeId]:
+    """GPUs that a job is to be on."""
+    return Counter(dict(job.allocation.nodes if job and job.allocation else ()))
+
+
+def free(state: State) -> Counter[NodeId]:
+    """GPUs of ready nodes that no job is on, nor is to be on."""
+    ready = (node for node in state.nodes.values() if node.state == "ready")
+    left = Counter({node.id: node.gpus for node in ready if node.leaving_at is None})
+    for job in state.jobs.values():
+        left.subtract({node: count for node, count in held(job).items() if node in left})
+    return +left
+
+
+# Who lost what
+
+
+def taken_wrongly(before: State, after: State, truth: Truth) -> Iterator[str]:
+    """Running jobs lost their last GPUs, and no job of a higher priority got GPUs there."""
+    for job, was in _lost_last(before, after):
+        on = held(was)
+        if truth.lost & on.keys() or truth.over_cap(job):
+            continue
+        if not any(rank(taker) > rank(job) for taker in _gained(before, after, on)):
+            yield f"{_named(job)} on nodes {sorted(on)}"
+
+
+def _lost_last(before: State, after: State) -> Iterator[tuple[JobRecord, JobRecord]]:
+    for job in after.jobs.values():
+        was = before.jobs.get(job.id)
+        if was is None or was.run is None or was.allocation is None:
+            continue
+        asked = job.stop_requested or job.held_back or job.background
+        if job.allocation is None and job.run is not None and not asked:
+            yield job, was
+
+
+def _gained(before: State, after: State, nodes: Mapping[NodeId, int]) -> Iterator[JobRecord]:
+    """Jobs that are to have more GPUs on any of these nodes than before."""
+    for job in after.jobs.values():
+        more = given(job) - given(before.jobs.get(job.id))
+        if more.keys() & nodes.keys():
+            yield job
+
+
+def made_way(before: State, after: State) -> set[JobId]:
+    """Running jobs that gave GPUs up where a job of a higher priority got some."""
+    found = set()
+    for job in after.jobs.values():
+        was = before.jobs.get(job.id)
+        less = given(was) - given(job)
+        if less and any(rank(taker) > rank(job) for taker in _gained(before, after, less)):
+            found.add(job.id)
+    return found
+
+
+def rescaled(before: State, after: State) -> set[JobId]:
+    """Running jobs that are to have other GPUs than before."""
+    there = ((job, before.jobs.get(job.id)) for job in after.jobs.values())
+    return {job.id for job, was in there if was and was.run and given(was) != given(job)}
+
+
+def displaced(before: State, after: State, truth: Truth) -> Iterator[str]:
+    """A job that fails again and again was given GPUs which a running job had."""
+    room = free(before)
+    for job in before.jobs.values():  # whoever ends, or is to, leaves room
+        now = after.jobs.get(job.id)
+        if now is None or now.stop_requested or now.held_back or now.run is None:
+            room += held(job)
+    for job in after.jobs.values():
+        was = before.jobs.get(job.id)
+        if was is None or was.run is not None or was.allocation is not None:
+            continue
+        if truth.failed(job.id) < 2 or not (over := given(job) - room):
+            continue
+        losers = [
+            loser.id
+            for loser in after.jobs.values()
+            if (given(before.jobs.get(loser.id)) - given(loser)).keys() & over.keys()
+            and not (loser.stop_requested or loser.held_back or loser.background)
+            and loser.run is not None
+        ]
+        if losers:
+            yield f"{_named(job)} took GPUs of jobs {', '.join(losers)}"
+
+
+# Who waits for what
+
+
+def blocked_by(state: State, job: JobRecord, truth: Truth) -> JobRecord | None:
+    """Return a job with a better claim to the empty GPUs that one waits next to.
+
+    It came first or has a higher priority or has run before, and could not start as soon if the
+    other one took the GPUs now, on however few.
+    """
+    left = free(state).total()
+    widths = range(job.spec.gpus.min, min(job.spec.gpus.max, left) + 1)
+    for first in state.jobs.values():
+        if first.id == job.id or not waits(first) or truth.barred(first):
+            continue
+        if goes_before(first, job) and all(delays(state, truth, job, k, first) for k in widths):
+            return first
+    return None
+
+
+def goes_before(first: JobRecord, job: JobRecord) -> bool:
+    """Whether a job has a better claim to GPUs than another: neither has any."""
+    claims = [(rank(one), one.attempts > 0, -one.submitted_at) for one in (first, job)]
+    return claims[0] > claims[1]
+
+
+def delays(state: State, truth: Truth, job: JobRecord, width: int, first: JobRecord) -> bool:
+    """Whether a job that has so many GPUs from now on keeps another from starting as soon.
+
+    `state`: the job's own GPUs, if it has any, count as free.
+    """
+    left = free(state).total() + held(state.jobs[job.id]).total()
+    at, need = truth.now, first.spec.gpus.min
+    ends = sorted(
+        (truth.ends[other.id], held(other).total())
+        for other in state.jobs.values()
+        if other.id in truth.ends and other.id != job.id
+    )
+    for ends_at, count in ends:
+        if left >= need:
+            break
+        left, at = left + count, max(ends_at, at)
+    return left - width < need and truth.now + truth.takes(job, width) > at + DELAY_S
+
+
+def overtakers(
+    before: State, after: State, truth: Truth, since: Mapping[JobId, Seconds]
+) -> Iterator[tuple[JobRecord, JobRecord]]:
+    """Newcomers that are given GPUs before a job with a better claim, which they delay.
+
+    `since`: the moment from which a job has waited. A job with a turn has waited for long, or has
+    run before.
+    """
+    for job in after.jobs.values():
+        was = before.jobs.get(job.id)
+        new = job.allocation is not None and (was is None or was.allocation is None)
+        if not new or (was is not None and was.attempts) or job.background:
+            continue
+        newcomer = replace(job, attempts=0)  # its run may have begun in this very step
+        for first in after.jobs.values():
+            was_first = before.jobs.get(first.id)
+            if was_first is None or not (waits(first) and waits(was_first)) or first is job:
+                continue
+            waited = truth.now - since.get(first.id, truth.now)
+            if not goes_before(first, newcomer) or truth.failed(first.id):
+                continue
+            if not has_turn(first, waited) or truth.barred(first):
+                continue
+            if delays(after, truth, job, given(job).total(), first):
+                yield first, job
+
+
+def has_turn(job: JobRecord, waited: Seconds) -> bool:
+    """Whether no later job may start before it, on a full cluster."""
+    return job.attempts > 0 or waited > (TURN_S if job.spec.gpus.min == 1 else WIDE_TURN_S)
+
+
+def could_take(state: State, job: JobRecord, truth: Truth) -> list[JobId]:
+    """Return jobs of a lower priority that hold the GPUs which a waiting job could have.
+
+    Empty where it could not start even then, or where better claims would take them all.
+    """
+    usable = (n for n in state.nodes.values() if n.state == "ready" and n.leaving_at is None)
+    room, lower = Counter({node.id: node.gpus for node in usable}), list[JobId]()
+    for other in state.jobs.values():
+        on = Counter({node: n for node, n in held(other).items() if node in room})
+        if on and rank(other) < rank(job) and truth.stoppable(other):
+            lower.append(other.id)
+        else:
+            room.subtract(on)
+    claimed = sum(
+        other.spec.gpus.min
+        for other in state.jobs.values()
+        if other.id != job.id and waits(other) and goes_before(other, job)
+    )
+    return lower if (+room).total() - claimed >= job.spec.gpus.min else []
+
+
+def _named(job: JobRecord) -> str:
+    return f"job {job.id} ({job.job_class}, {job.spec.priority})"
