@@ -491,7 +491,7 @@ def _takers(state: State, loser: JobId, held: Allocation, given: Allocation | No
 
 
 def _is_behind(job: JobRecord, state: State) -> bool:
-    """Whether a job that came before it, of no lower priority, waits for GPUs it could have."""
+    """Whether a job that came or ran before it, of no lower priority, waits for GPUs of its."""
     mine = set(job.spec.gpus.types)
     for first in state.jobs.values():
         waits = first.run is None and first.allocation is None
@@ -499,7 +499,8 @@ def _is_behind(job: JobRecord, state: State) -> bool:
             continue
         types = set(first.spec.gpus.types)
         same = not types or not mine or bool(mine & types)
-        if same and first.submitted_at < job.submitted_at and _rank(first) >= _rank(job):
+        before = first.submitted_at < job.submitted_at or first.attempts > 0 == job.attempts
+        if same and before and _rank(first) >= _rank(job):
             return True
     return False
 

@@ -120,7 +120,9 @@ class AtOnce(Decider):
         if self.at_events:
             self.changed = changes(current, placed.allocations, self._node_waits(draft, room))
         self._hand_out(draft, placed)
-        if self.at_events:
+        if self.next_turn(draft):
+            self._round(draft, room)
+        elif self.at_events:
             self._say_waits(draft, jobs, room)
 
     def _take_back(self, draft: Draft, jobs: Iterable[JobRecord], room: Room) -> None:
@@ -142,18 +144,16 @@ class AtOnce(Decider):
         allowed: Mapping[JobId, Allowance],
     ) -> tuple[list[Holder], Preemption]:
         """Return the jobs that take part in the decision, and who gives way to whom. Jobs that must
-        not overtake another say so, and take no part."""
+        not overtake another take no part."""
+        self.held_up = {}
         if not self.at_events:
             self.pressure = Pressure()
             return self.holders(jobs, draft.now, RESTLESS, allowed), NONE
         full, _ = self._limits(draft, room)
         calm, first = self.calm_now(draft, full=full), frozenset[JobId]()
         if full:
-            first, held_up = self.reserved(draft, jobs, allowed)
-            for job in jobs if held_up else ():
-                if job.id in held_up and job.reason != WAITS["turn"]:
-                    draft.put_job(replace(job, reason=WAITS["turn"]))
-            jobs = [job for job in jobs if job.id not in held_up]
+            first, self.held_up = self.reserved(draft, jobs, allowed)
+            jobs = [job for job in jobs if job.id not in self.held_up]
         holders = self.holders(jobs, draft.now, calm, allowed, first)
         preemption = self.preemption(draft, holders)
         self.pressure = Pressure(calm, preemption)

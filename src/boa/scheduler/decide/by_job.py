@@ -15,15 +15,11 @@ from boa.scheduler.decide.protection import is_modest
 from boa.scheduler.decide.reservation import Reservations
 from boa.scheduler.decide.room import left_to_rent
 from boa.scheduler.state import Draft
-from boa.scheduler.words.of_keeping import WAITS
 from boa.units import Seconds
 
 
 @dataclass(slots=True, kw_only=True)
 class ByJob(Decider):
-    held_up: frozenset[JobId] = frozenset()
-    """Jobs that others come before: they are looked at again every round."""
-
     def decide(self, draft: Draft, room: Room) -> None:
         self.causes.clear()
         self.due_again(draft)
@@ -110,6 +106,8 @@ class ByJob(Decider):
         )
         rent(draft, fitted.new_nodes, self.gpu_types, coming=self.coming)
         self._apply(draft, fitted)
+        if self.next_turn(draft):
+            self._fit(draft, room)
 
     def _may_start(self, job: JobRecord, now: Seconds) -> bool:
         return job.share is not None and not is_modest(job, now)
@@ -166,9 +164,6 @@ class ByJob(Decider):
             if not job.stop_requested:
                 given = fitted.allocations.get(job.id)
                 self.give(draft, job, given, fitted.short.get(job.id))
-        for job in [draft.jobs[id] for id in self.held_up]:
-            if job.reason != WAITS["turn"]:
-                draft.put_job(replace(job, reason=WAITS["turn"]))
         self.short = fitted.short
 
 

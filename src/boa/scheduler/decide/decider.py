@@ -57,6 +57,7 @@ from boa.scheduler.money.steering import Commitments
 from boa.scheduler.observe.messages import CloudRefused
 from boa.scheduler.state import Draft, is_usable
 from boa.scheduler.stop_cost import StopCost, stop_cost
+from boa.scheduler.words.of_keeping import WAITS
 from boa.scheduler.words.of_nodes import rent_fields
 from boa.scheduler.words.of_shortages import shortage, shortage_fields
 from boa.units import GpuName, Seconds
@@ -105,6 +106,8 @@ class Decider(ABC):
     """… and of whom a market has changed the GPUs."""
     taken: Mapping[JobId, JobId] = field(default_factory=dict)
     """Jobs that lose all their GPUs, and the jobs of a higher priority that get them."""
+    held_up: Mapping[JobId, JobId] = field(default_factory=dict)
+    """Jobs that may not start before another one that waits for longer, and that one."""
     waits_since: dict[JobId, Seconds] | None = None
     """When jobs that wait for GPUs began to; None: no decision was made since the service began."""
     over_cap: frozenset[JobId] = frozenset()
@@ -265,7 +268,8 @@ class Decider(ABC):
             return {}
         usable = {job.id: self.usable(job) for job in jobs}
         keeps = {one.id for one in self.holders(jobs, now, RESTLESS, {}) if one.keeps_work}
-        return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps)
+        last = {job.id for job in jobs if job.run is None and not may_preempt(job, now)}
+        return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps, last)
 
     def wants(
         self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share], now: Seconds
@@ -460,6 +464,16 @@ class Decider(ABC):
             free=free,
         )
         return reservations(line, now)
+
+    def next_turn(self, draft: Draft) -> bool:
+        """Say which jobs wait for their turn; return whether the turn of any has come, since the
+        job before it has its GPUs now."""
+        come = [job for job, first in self.held_up.items() if draft.jobs[first].allocation]
+        if not come:
+            for job in [draft.jobs[id] for id in self.held_up]:
+                if job.reason != WAITS["turn"]:
+                    draft.put_job(replace(job, reason=WAITS["turn"]))
+        return bool(come)
 
     def expected_s(self, job: JobRecord, gpu: GpuName, width: int) -> Seconds:
         """Return how long a job still trains on these GPUs; infinite where that is unknown."""

@@ -94,16 +94,18 @@ def allowances(
     usable: Mapping[JobId, Sequence[GpuName]],
     gpu_types: GpuTypes,
     keeps: Collection[JobId] = (),
+    last: Collection[JobId] = (),
 ) -> dict[JobId, Allowance]:
     """Return what jobs may hold that a cap is over: 0 for those that wait.
 
     `wished`: by the policy, as if there were no caps; `usable`: types that jobs can have; `keeps`:
     running jobs that may not be stopped, which come first, with all that they hold. Higher
-    priorities come next, then jobs that run, then the others as they were submitted.
+    priorities come next, then jobs that run, then the others as they were submitted; `last` those
+    that have failed lately.
     """
     purses = _Purses(caps)
     under = [job for job in jobs if purses.over(job.stream) and not job.background]
-    under.sort(key=lambda job: _line(job, keeps))
+    under.sort(key=lambda job: (job.id not in keeps, job.id in last, *_line(job)))
     least = {job.id: _least(job, usable[job.id], gpu_types) for job in under}
     given: dict[JobId, UsdPerHour] = {}
 
@@ -126,10 +128,8 @@ def allowances(
     }
 
 
-def _line(job: JobRecord, keeps: Collection[JobId]) -> tuple[object, ...]:
-    runs = job.run is not None
-    failed = not runs and bool(job.failed_at)
-    return (job.id not in keeps, -rank(job), not runs, failed, job.submitted_at, job.serial)
+def _line(job: JobRecord) -> tuple[object, ...]:
+    return (-rank(job), job.run is None, job.submitted_at, job.serial)
 
 
 def _least(job: JobRecord, usable: Sequence[GpuName], gpu_types: GpuTypes) -> UsdPerHour:

@@ -9,6 +9,7 @@ Later jobs start before it only if they are expected to end by then.
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from boa.model.cluster import JobId
@@ -58,8 +59,8 @@ class Line:
 class Reservations(NamedTuple):
     first: frozenset[JobId] = frozenset()
     """Jobs that are next in line."""
-    held_up: frozenset[JobId] = frozenset()
-    """Jobs that may not start now: they would delay one that is next in line."""
+    held_up: Mapping[JobId, JobId] = MappingProxyType({})
+    """Jobs that may not start now, and the job that they would delay."""
 
 
 def reservations(line: Line, now: Seconds) -> Reservations:
@@ -68,7 +69,7 @@ def reservations(line: Line, now: Seconds) -> Reservations:
     overdue = [
         job for job in waiting if is_overdue(job, line.waited_s(job)) and not is_modest(job, now)
     ]
-    first, found = _heads(overdue, line.usable), set[JobId]()
+    first, found = _heads(overdue, line.usable), dict[JobId, JobId]()
     for head in sorted(overdue, key=_line)[:MOST]:
         kinds = set(line.usable(head))
         in_s = min((_starts_in(head, line, gpu) for gpu in kinds), default=0.0)
@@ -76,14 +77,11 @@ def reservations(line: Line, now: Seconds) -> Reservations:
             in_s = _left_of_window(line.waited_s(head))
         if not in_s:
             continue  # it starts now, or others may start
-        found.update(
-            job.id
-            for job in waiting
-            if _is_behind(job, head)
-            and not kinds.isdisjoint(line.usable(job))
-            and line.takes_s(job) > in_s
-        )
-    return Reservations(first, frozenset(found))
+        for job in waiting:
+            rivals = _is_behind(job, head) and not kinds.isdisjoint(line.usable(job))
+            if rivals and line.takes_s(job) > in_s:
+                found.setdefault(job.id, head.id)
+    return Reservations(first, found)
 
 
 def expected_s(
