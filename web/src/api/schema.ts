@@ -1747,12 +1747,12 @@ export interface components {
             max_spend_set?: components["schemas"]["LimitSet"];
             /**
              * Forecast Month Usd
-             * @description USD spent in it, and `forecast_pace_per_hour` for the rest of it.
+             * @description USD spent in it, and `forecast_pace_per_hour` for the rest of it; null: less than an hour of history, from which no month is forecast.
              */
-            forecast_month_usd: number;
+            forecast_month_usd: number | null;
             /**
              * Forecast Basis
-             * @description Ground of the forecast: nothing was spent yet, so that there is none; the pace of less than an hour; the pace of an hour or more. It is never the budget.
+             * @description Ground of the forecast: nothing was spent yet, or for less than an hour, so that there is none; the pace of an hour or more. It is never the budget.
              * @enum {string}
              */
             forecast_basis?: "none" | "short" | "spend";
