@@ -32,7 +32,7 @@ Position: TypeAlias = tuple[int, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
+class Checkpointing:
     """How an acted job keeps its work."""
 
     at_stop: bool = True
@@ -43,9 +43,9 @@ class Saving:
     """False: the engine alone notices its checkpoints (`RunEvent.saved`)."""
 
 
-SAVES = Saving()
+SAVES = Checkpointing()
 """A stop costs no work; a kill costs what was done since the engine was last polled."""
-NO_SAVING = Saving(at_stop=False)
+NO_SAVING = Checkpointing(at_stop=False)
 """After every stop it starts over."""
 
 
@@ -79,7 +79,7 @@ class _Acted:
     """Progress that the job had made when this run began."""
     epoch: int
     """The last one that was told of."""
-    saving: Saving
+    saving: Checkpointing
     kept: Position
     """The progress that a stop or a kill would leave it, unless it saves then."""
     saved_at: Seconds | None
@@ -132,7 +132,7 @@ class SimulatedEngine:
         """Last words of a run that fails as soon as it begins; empty: it does not."""
         self.code = 1
         """Exit code of such a run."""
-        self.saving: Callable[[Launch], Saving] = lambda launch: SAVES
+        self.saving: Callable[[Launch], Checkpointing] = lambda launch: SAVES
         """How a run keeps its work, asked when it begins."""
         self._cold_s, self._interference = cold_s, interference
         self._wakes_ready = wakes_ready

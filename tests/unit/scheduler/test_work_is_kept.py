@@ -12,7 +12,7 @@ from boa.model.records import Event
 from boa.model.runs import Launch
 from boa.model.workload import GpuType
 from boa.scheduler.refusals import WouldLoseWork
-from boa.sim.engine import NO_SAVING, SAVES, Saving
+from boa.sim.engine import NO_SAVING, SAVES, Checkpointing
 from live import Live, asked, config, profile, spec
 
 SLOT = GpuType(name="slot", price=1.0, gpus_per_node=2)
@@ -27,7 +27,7 @@ PROFILES = {one.name: one for one in (PLAIN, SAVING, QUICK, WIDE, CRASHING, FLAT
 ONE = GpuLimits(max=1)
 
 
-def saving(launch: Launch) -> Saving:
+def saving(launch: Launch) -> Checkpointing:
     return NO_SAVING if launch.spec.job_class in ("plain", "crashing") else SAVES
 
 
