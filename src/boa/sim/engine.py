@@ -351,7 +351,7 @@ class SimulatedEngine:
                 epoch=job.epoch,
                 progress=job.done,
                 units=_made(job) - run.units_before,
-                saves=run.saving.at_stop,
+                saves=run.saving.at_stop or None,
                 saved_s=None if run.saved_at is None else run.saved_at - run.began,
             )
         )

@@ -153,7 +153,7 @@ def test_a_job_that_saves_nothing_starts_over_after_a_stop_and_never_says_that_i
     assert engine.wakes_at() == clock.now() + 30.0
     ran_for(engine, clock, 30.0)
     assert [(report.saves, report.saved_s, report.progress) for report in said] == [
-        (False, None, 0.0)
+        (None, None, 0.0)
     ] * 2
     assert engine.wakes_at() == pytest.approx(clock.now() + 100.0)
 
@@ -167,7 +167,7 @@ def test_a_job_that_saves_now_and_then_falls_back_to_its_last_save_and_says_when
     engine.stop(KEY, 5.0)
     begins_again(engine)
     ran_for(engine, clock, 30.0)
-    assert (said[-1].progress, said[-1].saved_s, said[-1].saves) == (50.0, 0.0, False)
+    assert (said[-1].progress, said[-1].saved_s, said[-1].saves) == (50.0, 0.0, None)
 
 
 def test_of_checkpoints_of_a_job_that_does_not_report_the_engine_tells(

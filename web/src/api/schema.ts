@@ -5006,10 +5006,10 @@ export interface components {
                 };
             }[] | null;
             /**
-             * @description Whether the job saves a checkpoint when it is asked to stop (SIGTERM).
-             * @default false
+             * @description Whether the job saves a checkpoint when it is asked to stop (SIGTERM); null: it has not said so.
+             * @default null
              */
-            saves?: boolean;
+            saves?: boolean | null;
             /**
              * @description `uptime_s` at which the newest complete checkpoint was taken. 0: the one that this attempt resumed from; null: there is none.
              * @default null
