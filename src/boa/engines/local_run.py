@@ -47,9 +47,9 @@ class LocalRun:
     """Nobody did."""
     up_told: bool = False
     saved_told: Seconds | None = None
-    """When it saved last, as far as that was seen …"""
+    """When it saved last, as far as that was seen."""
     saved_news: bool = False
-    """… and not told yet."""
+    """Whether that checkpoint is not reported yet."""
     grace_s: Seconds | None = None
     """It was asked to stop, with this grace."""
     prepared_s: Seconds = 0.0

@@ -89,7 +89,7 @@ class _Acted:
     says_at: Seconds = NEVER
     """When it next reports by itself."""
     saves_at: Seconds = NEVER
-    """When it next writes a checkpoint by itself."""
+    """When it next writes a checkpoint without being asked."""
     alarm: tuple[Seconds, int] | None = None
     """Moment and stamp of its newest entry among the engine's, as long as it is there."""
     told: bool = False
@@ -104,7 +104,7 @@ class _Acted:
         return min(self.job.wakes_at(), self.says_at, self.saves_at)
 
     def stops_at(self) -> Seconds:
-        """When it next has something to say, which nobody need be woken for."""
+        """Return when it next has something to report; that alone wakes nothing."""
         at = self.wakes_at()
         return at if self.ready else min(at, max(self.job.resume_at, self.job.clock))
 

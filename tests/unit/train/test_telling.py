@@ -1,4 +1,4 @@
-"""What a script tells the service of its checkpoints, its total and its end."""
+"""Reports of a script on its checkpoints, its total and its end."""
 
 import json
 from pathlib import Path

@@ -2586,12 +2586,12 @@ export interface components {
             class: string;
             /**
              * Basis
-             * @description Jobs of the class that succeeded; a profile of it; reports of jobs under way. Null: nobody knows the class.
+             * @description Jobs of the class that succeeded; a profile of it; reports of jobs under way. Null: the class is unknown.
              */
             basis: ("jobs" | "profile" | "measured") | null;
             /**
              * Succeeded
-             * @description Jobs of the class that have.
+             * @description Jobs of the class that succeeded.
              */
             succeeded: number;
             /**
@@ -2601,7 +2601,7 @@ export interface components {
             time_s: number | null;
             /** Cost Usd */
             cost_usd: number | null;
-            /** @description Null where nobody knows the class. */
+            /** @description Null where the class is unknown. */
             time_range: components["schemas"]["EstimateRange"] | null;
             /**
              * Jct S
@@ -3600,7 +3600,7 @@ export interface components {
              * @description Seconds of average JCT that one more dollar per hour would buy.
              */
             shadow_price_s: number;
-            /** @description The plan in force: what it comes to on the bill, and takes. It was made earlier, with the budget that was planned with then. */
+            /** @description Average bill and JCT of the plan in force. It was made earlier, with the budget that was planned with then. */
             before: components["schemas"]["FrontierPoint"];
             /** Before P95 Jct S */
             before_p95_jct_s: number | null;
@@ -4326,12 +4326,12 @@ export interface components {
             times: number;
             /**
              * Lost S
-             * @description Seconds of runs whose work no checkpoint held, at any stop by BOA's decision …
+             * @description Seconds of runs whose work no checkpoint held, at any stop by BOA's decision.
              */
             lost_s: number;
             /**
              * Lost Usd
-             * @description … and what these had cost.
+             * @description Dollars that these seconds had cost.
              */
             lost_usd: number;
         };
