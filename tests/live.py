@@ -25,7 +25,7 @@ from boa.policy.registry import Knobs, choose
 from boa.runtime.assemble import assemble
 from boa.runtime.loop import ControlLoop
 from boa.scheduler.plan.calculator import InlineCalculator
-from boa.sim.engine import SAVES, Saving, SimulatedEngine, acting_out
+from boa.sim.engine import SAVES, Checkpointing, SimulatedEngine, acting_out
 from boa.sim.jobs import NEVER
 from boa.store.base import Store
 from boa.store.sql import open_store
@@ -105,7 +105,7 @@ class Live:
     store: Store | None = None
     schedule: PriceSchedule = CONSTANT
     """Prices over time: the cloud charges them, and the service knows them ahead."""
-    saving: Mapping[str, Saving] = field(default_factory=dict)
+    saving: Mapping[str, Checkpointing] = field(default_factory=dict)
     """How jobs keep their work, by class; others lose nothing at a stop."""
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from boa.model import events
 from boa.server.app import described
 from boa.server.render.charges import this_month
 from boa.server.render.metrics import SnapshotCollector
+from boa.units import LEAST_HISTORY_S
 from live import HALVES, Live, config, prior, spec
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -150,7 +152,7 @@ def metrics_page() -> Lines:
             live.submit(spec("halves", epochs=2))
             live.advance(60.0)
             assert live.store is not None
-            month = this_month(live.store, live.clock.now())
+            month = replace(this_month(live.store, live.clock.now()), over_s=LEAST_HISTORY_S)
             families = list(SnapshotCollector(live.loop.snapshot, month).collect())
     yield from table(
         ("metric", "kind", "labels", "meaning"),

@@ -17,5 +17,5 @@ def counted(question: int, tell: Tell) -> tuple[int, int]:
 
 
 def environment(question: int, tell: Tell) -> dict[str, str]:
-    """What the process sees of its environment."""
+    """Return the environment that the process sees."""
     return dict(os.environ)

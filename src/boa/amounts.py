@@ -17,7 +17,7 @@ _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 _WHOLE = 2.0**53
 """From here on every float is a whole number."""
 _MOST_DAYS = 100
-"""Days beside which hours say nothing."""
+"""Days from which on hours are left out."""
 
 
 def dollars(amount: Usd) -> str:

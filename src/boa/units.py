@@ -10,6 +10,9 @@ GpuName: TypeAlias = str
 
 SECONDS_PER_HOUR = 3600.0
 DAY_S: Seconds = 24 * SECONDS_PER_HOUR
+LEAST_HISTORY_S: Seconds = SECONDS_PER_HOUR
+"""History from which on spend is extrapolated, and compared with a budget: one node more or less
+decides a shorter one."""
 
 
 def wall_time(stamp: str | None) -> Seconds | None:

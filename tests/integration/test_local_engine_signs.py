@@ -1,4 +1,4 @@
-"""What the local engine sees of jobs that do not report: that they are done, and that they save."""
+"""Signs of silent jobs on the local engine: that they are done, and that they save."""
 
 import os
 import time

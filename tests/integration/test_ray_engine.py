@@ -17,7 +17,7 @@ import pytest
 from _rays import Rays, fixed_cluster
 from boa import raylink
 from boa.engines.ray import RayEngine
-from boa.model.runs import Launch
+from boa.model.runs import Launch, RunEvent
 from cluster_contract import (  # noqa: F401
     POLITE,
     shell,
@@ -118,6 +118,22 @@ def test_ranks_see_the_variables_promised_and_nothing_of_rays_own(runs: RayRuns)
         common["PYTHONUNBUFFERED"] = "1"
     assert ours == [{**common, "RANK": str(rank)} for rank in (0, 1)]
     assert "RAY_JOB_ID" not in seen[0]
+
+
+def test_a_checkpoint_of_a_job_that_does_not_report_is_told_while_it_runs(runs: RayRuns) -> None:
+    key = runs.start(*shell("touch $BOA_CHECKPOINT_DIR/model; echo up $$; sleep 1000"))
+
+    def told() -> list[RunEvent]:
+        runs.poll()
+        return [event for event in runs.events.get(key, []) if event.saved]
+
+    until(lambda: bool(told()))
+    (event,) = told()
+    assert not event.ended
+    model = runs.root / "checkpoints" / "1" / "model"
+    assert 0 <= event.saved_age_s < time.time() - model.stat().st_mtime + 1
+    runs.engine.stop(key, 0.0)
+    runs.end(key)
 
 
 def test_ranks_are_on_the_planned_nodes(runs: RayRuns, rays: Rays) -> None:

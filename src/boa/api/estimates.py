@@ -113,15 +113,15 @@ class JobEstimate(OfClass):
     others."""
 
     basis: Literal["jobs", "profile", "measured"] | None
-    """Jobs of the class that succeeded; a profile of it; reports of jobs under way. Null: nobody
-    knows the class."""
+    """Jobs of the class that succeeded; a profile of it; reports of jobs under way. Null: the
+    class is unknown."""
     succeeded: int
-    """Jobs of the class that have."""
+    """Jobs of the class that succeeded."""
     time_s: float | None
     """From its start to its end."""
     cost_usd: float | None
     time_range: EstimateRange | None
-    """Null where nobody knows the class."""
+    """Null where the class is unknown."""
     jct_s: float | None
     """From its submission to its end, with what such jobs have waited lately."""
     jct_range: EstimateRange | None

@@ -29,11 +29,12 @@ class LimitsSet(TypedDict):
 class MonthForecast(TypedDict):
     """This calendar month (UTC) at its end."""
 
-    forecast_month_usd: float
-    """USD spent in it, and `forecast_pace_per_hour` for the rest of it."""
+    forecast_month_usd: float | None
+    """USD spent in it, and `forecast_pace_per_hour` for the rest of it; null: less than an hour of
+    history, from which no month is forecast."""
     forecast_basis: NotRequired[Literal["none", "short", "spend"]]
-    """Ground of the forecast: nothing was spent yet, so that there is none; the pace of less than
-    an hour; the pace of an hour or more. It is never the budget."""
+    """Ground of the forecast: nothing was spent yet, or for less than an hour, so that there is
+    none; the pace of an hour or more. It is never the budget."""
     forecast_over_s: NotRequired[float]
     """Seconds up to now that the pace is of: since the month's first charge, or of the last day
     while the month is younger."""

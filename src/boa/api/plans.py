@@ -167,7 +167,7 @@ class Preview(TypedDict):
     shadow_price_s: float
     """Seconds of average JCT that one more dollar per hour would buy."""
     before: FrontierPoint
-    """The plan in force: what it comes to on the bill, and takes. It was made earlier, with the
+    """Average bill and JCT of the plan in force. It was made earlier, with the
     budget that was planned with then."""
     before_p95_jct_s: float | None
     unchanged: FrontierPoint

@@ -75,9 +75,9 @@ class StatementPreempted(TypedDict):
     times: int
     """Times that a job lost all its GPUs."""
     lost_s: float
-    """Seconds of runs whose work no checkpoint held, at any stop by BOA's decision …"""
+    """Seconds of runs whose work no checkpoint held, at any stop by BOA's decision."""
     lost_usd: float
-    """… and what these had cost."""
+    """Dollars that these seconds had cost."""
 
 
 class Statement(StatementAmounts):

@@ -3,7 +3,6 @@
 Whatever is found there, it answers: what is damaged, or is no plain file, costs this run at most.
 """
 
-import math
 import os
 import re
 import signal
@@ -47,9 +46,9 @@ class LocalRun:
     """Nobody did."""
     up_told: bool = False
     saved_told: Seconds | None = None
-    """When it saved last, as far as that was seen …"""
+    """When it saved last, as far as that was seen."""
     saved_news: bool = False
-    """… and not told yet."""
+    """Whether that checkpoint is not reported yet."""
     grace_s: Seconds | None = None
     """It was asked to stop, with this grace."""
     prepared_s: Seconds = 0.0
@@ -157,16 +156,8 @@ class LocalRun:
             cgroup=launched.get("cgroup", self.cgroup),
         )
 
-    def saved_at(self) -> Seconds | None:
-        """When the newest file of its checkpoint folder was written, as its supervisor says."""
-        try:
-            at = float(run_files.read_plain(os.path.join(self.folder, run_files.SAVED), 64))
-        except (OSError, ValueError):
-            return None
-        return at if math.isfinite(at) else None
-
     def look_for_saved(self) -> None:
-        at = self.saved_at()
+        at = run_files.saved_at(self.folder)
         self.saved_news = at is not None and at != self.saved_told
         self.saved_told = at
 
@@ -202,7 +193,7 @@ class LocalRun:
             stopped=how[:1] == "1",
             run_lost=how == run_files.LOST,
             done=how.endswith(run_files.DONE),
-            saved=self.saved_at() is not None,
+            saved=run_files.saved_at(self.folder) is not None,
             reason=reason.strip(),
             prepared_s=self.prepared_s,
             said=last_words_of(self.folder, exit_code, reason) if how[:1] == "0" else "",

@@ -26,6 +26,10 @@ class RemoteRun(Protocol):
     """Something of it that cannot be ended, in words …"""
     hindrance_told: str
     """… and what of that was told."""
+    saved_at: Seconds
+    """When its newest checkpoint was written (real time), as far as its node has seen; 0: never."""
+    saved_told: Seconds
+    """The newest checkpoint that was reported."""
     in_cluster: bool
     """Whether there may be something of it there: GPUs that nobody else can have."""
     awaits: str
@@ -157,6 +161,10 @@ class RemoteEngine(ABC, Generic[R]):
         if run.up and not run.up_told:
             run.up_told = True
             yield RunEvent(key=run.key, ended=False)
+        if run.saved_at != run.saved_told:
+            run.saved_told = run.saved_at
+            age_s = max(time.time() - run.saved_at, 0.0)
+            yield RunEvent(key=run.key, ended=False, saved=True, saved_age_s=age_s)
         if run.hindrance != run.hindrance_told and run.ending is None:
             run.hindrance_told = run.hindrance
             yield RunEvent(key=run.key, ended=False, hindrance=run.hindrance)

@@ -56,7 +56,7 @@ def slot_words(
     each = ", one for a core" if slots == _cores() else ""
     return (
         f"no GPUs here: {slots} slots stand for them{each}. A slot runs one process of a "
-        f"job and counts {rate(kind.price)}, which nobody is paid; no core is reserved for it"
+        f"job and counts {rate(kind.price)} that is never paid; no core is reserved for it"
     )
 
 

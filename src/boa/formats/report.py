@@ -145,9 +145,10 @@ REPORT = Format(
         ),
         Field(
             "saves",
-            FLAG,
-            "Whether the job saves a checkpoint when it is asked to stop (SIGTERM).",
-            default=False,
+            nullable(FLAG),
+            "Whether the job saves a checkpoint when it is asked to stop (SIGTERM); null: it has "
+            "not said so.",
+            default=None,
         ),
         Field(
             "saved_s",

@@ -44,9 +44,9 @@ EventKind: TypeAlias = Literal[
     "trouble",
     "other",
 ]
-"""`preempted`: BOA took all of a running job's GPUs. `stop`: somebody asked for it, or a limit of
-the job's; `stopped`: so it ended. `limit`: one of them is near. `orphan`: a node that nobody here
-wants. `other`: of a kind that this version does not know, but the one that wrote it did."""
+"""`preempted`: BOA took all of a running job's GPUs. `stop`: a user or a limit of the job's asks
+for the end of the job; `stopped`: it has ended that way. `limit`: a limit is near. `orphan`: a node
+that no job needs. `other`: a kind of another version."""
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 
 Cause: TypeAlias = Literal[
@@ -144,9 +144,9 @@ class Start(OfJob):
     """Additional cost; negative: it costs less."""
     left_s: NotRequired[Seconds]
     """Seconds that it still had to go on the GPUs that it had, until the next planned change or its
-    end: `saves_s` is never more …"""
+    end. `saves_s` is never more."""
     left_usd: NotRequired[Usd]
-    """… and what these seconds would have cost: it never saves more dollars."""
+    """Dollars that these seconds would have cost. It never saves more."""
     planned_gpu_type: NotRequired[str]
     """Where it has fewer GPUs than planned."""
     planned_width: NotRequired[int]
@@ -156,9 +156,9 @@ class Start(OfJob):
     before_nodes: NotRequired[list[int]]
     """Nodes that they were on."""
     for_job: NotRequired[str]
-    """A job that starts on GPUs which this one gives up, for `squeezed` …"""
+    """A job that starts on GPUs which this one gives up, for `squeezed`."""
     wait_s: NotRequired[Seconds]
-    """… and seconds that it would otherwise have waited for a node; left out: no node boots, and
+    """Seconds that `for_job` would otherwise have waited for a node; left out: no node boots, and
     none may be rented."""
     pause_s: NotRequired[Seconds]
     """Seconds that the change itself takes."""
@@ -286,10 +286,10 @@ class NodeRented(OfNode):
     worth_per_hour: NotRequired[UsdPerHour]
     """Dollars per hour that jobs gain by it, at the price of money."""
     saves_s: NotRequired[Seconds]
-    """Seconds that jobs finish sooner by it, all together; left out: nothing is known of the work
-    of some …"""
+    """Seconds that jobs finish sooner by it, all together; left out: the work of some of them is
+    unknown."""
     over_s: NotRequired[Seconds]
-    """… if it is there for so long."""
+    """Seconds for which the node is taken to stay, in `saves_s`."""
     left_s: NotRequired[Seconds]
     """Seconds that the jobs present still have to go, all together: `saves_s` is never more."""
     waiting: NotRequired[int]

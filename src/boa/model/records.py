@@ -168,8 +168,9 @@ class Report:
     ends: "tuple[EpochEnd, ...]" = ()
     """Epochs that have ended since the last report that arrived: one that comes late says more than
     how things are now."""
-    saves: bool = False
-    """The job saves a checkpoint when it is asked to stop (SIGTERM)."""
+    saves: bool | None = None
+    """Whether the job saves a checkpoint when it is asked to stop (SIGTERM); None: it has not said
+    so."""
     saved_s: Seconds | None = None
     """`uptime_s` at which the newest complete checkpoint was taken; 0: the one that this attempt
     resumed from; None: there is no checkpoint."""

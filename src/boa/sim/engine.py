@@ -32,7 +32,7 @@ Position: TypeAlias = tuple[int, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
+class Checkpointing:
     """How an acted job keeps its work."""
 
     at_stop: bool = True
@@ -43,9 +43,9 @@ class Saving:
     """False: the engine alone notices its checkpoints (`RunEvent.saved`)."""
 
 
-SAVES = Saving()
+SAVES = Checkpointing()
 """A stop costs no work; a kill costs what was done since the engine was last polled."""
-NO_SAVING = Saving(at_stop=False)
+NO_SAVING = Checkpointing(at_stop=False)
 """After every stop it starts over."""
 
 
@@ -79,7 +79,7 @@ class _Acted:
     """Progress that the job had made when this run began."""
     epoch: int
     """The last one that was told of."""
-    saving: Saving
+    saving: Checkpointing
     kept: Position
     """The progress that a stop or a kill would leave it, unless it saves then."""
     saved_at: Seconds | None
@@ -89,7 +89,7 @@ class _Acted:
     says_at: Seconds = NEVER
     """When it next reports by itself."""
     saves_at: Seconds = NEVER
-    """When it next writes a checkpoint by itself."""
+    """When it next writes a checkpoint without being asked."""
     alarm: tuple[Seconds, int] | None = None
     """Moment and stamp of its newest entry among the engine's, as long as it is there."""
     told: bool = False
@@ -104,7 +104,7 @@ class _Acted:
         return min(self.job.wakes_at(), self.says_at, self.saves_at)
 
     def stops_at(self) -> Seconds:
-        """When it next has something to say, which nobody need be woken for."""
+        """Return when it next has something to report; that alone wakes nothing."""
         at = self.wakes_at()
         return at if self.ready else min(at, max(self.job.resume_at, self.job.clock))
 
@@ -132,7 +132,7 @@ class SimulatedEngine:
         """Last words of a run that fails as soon as it begins; empty: it does not."""
         self.code = 1
         """Exit code of such a run."""
-        self.saving: Callable[[Launch], Saving] = lambda launch: SAVES
+        self.saving: Callable[[Launch], Checkpointing] = lambda launch: SAVES
         """How a run keeps its work, asked when it begins."""
         self._cold_s, self._interference = cold_s, interference
         self._wakes_ready = wakes_ready
@@ -351,7 +351,7 @@ class SimulatedEngine:
                 epoch=job.epoch,
                 progress=job.done,
                 units=_made(job) - run.units_before,
-                saves=run.saving.at_stop,
+                saves=run.saving.at_stop or None,
                 saved_s=None if run.saved_at is None else run.saved_at - run.began,
             )
         )

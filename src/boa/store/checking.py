@@ -173,9 +173,9 @@ class _Gathered:
     """Nodes of jobs that have not ended."""
     serials: dict[str, int] = field(default_factory=dict)
     closed: bool = False
-    """Whether a hold or a node has ended, …"""
+    """Whether a hold or a node has ended."""
     planned: bool = False
-    """… and whether a plan was ever in force."""
+    """Whether a plan was ever in force."""
     packed_until: Seconds = -math.inf
     """Holds that ended by then are in pages too, …"""
     packed: dict[str, float] = field(default_factory=lambda: {"rows": 0.0, "pages": 0.0})

@@ -51,8 +51,8 @@ class Session:
         self.layouts: list[dict[str, object]] = []
         self.total: float | None = None
         """Units of the whole job, all epochs together; None: unknown."""
-        self.saves = False
-        """Whether a stop makes this job save a checkpoint."""
+        self.saves: bool | None = None
+        """Whether a stop makes this job save a checkpoint; None: the script has not said so."""
         self.saved_s: float | None = None
         """Uptime (service's seconds) at which the newest complete checkpoint was taken; 0: the one
         that this attempt resumed from; None: there is none."""
@@ -174,9 +174,9 @@ class Session:
                 self._send()
 
     def ask(self) -> None:
-        """The script asks whether it is to stop: it saves when it is."""
+        """Note that the script asks whether to stop: it saves then, unless it says otherwise."""
         with self._lock:
-            if self.saves or os.getpid() != self._pid:
+            if self.saves is not None or os.getpid() != self._pid:
                 return
             self.saves = True
             if self.units > 0:  # else the first report of work says so: none may come before that
@@ -271,9 +271,10 @@ class Session:
             report["rescale"] = dict(self.rescale)
         if self.layouts:
             report["layouts"] = self.layouts
-        known = {"total": self.total, "saved_s": self.saved_s}
+        known = {"total": self.total, "saves": self.saves, "saved_s": self.saved_s}
         report |= {name: value for name, value in known.items() if value is not None}
-        report |= {name: True for name in ("saves", "done") if getattr(self, name)}
+        if self.done:
+            report["done"] = True
         self._sender.offer(report, prompt=prompt, kept=kept)
 
 

@@ -80,6 +80,16 @@ def test_an_end_is_told_with_how_long_ago_it_was(rank: Rank, tmp_path: Path) -> 
     assert 0 < first["ended_ago_s"] < again["ended_ago_s"]
 
 
+def test_checkpoints_that_a_command_writes_are_told_also_the_last(
+    rank: Rank, tmp_path: Path
+) -> None:
+    start(rank, tmp_path, "echo up; until [ -e .go ]; do sleep 0.01; done; touch a")
+    assert told(rank)["saved_at"] == 0.0
+    (tmp_path / ".go").touch()
+    until(lambda: told(rank)["state"] == "ended")
+    assert told(rank)["saved_at"] == pytest.approx((tmp_path / "a").stat().st_mtime, abs=0.001)
+
+
 def test_of_two_stops_the_shorter_grace_holds_whichever_comes_first(
     rank: Rank, tmp_path: Path
 ) -> None:

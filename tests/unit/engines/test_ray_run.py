@@ -214,6 +214,18 @@ def test_an_actor_that_hangs_is_given_up_but_not_before_it_had_time_to_answer(wo
     assert not world.cluster.groups
 
 
+def test_checkpoints_that_a_node_has_seen_are_told_once_each_with_their_age(world: World) -> None:
+    world.up(width=2)
+    assert world.hear(news(), news(saved_at=0.0)) == []
+    at = time.time() - 20.0
+    (event,) = world.hear(news(saved_at=at), news(saved_at=at))
+    assert (event.saved, event.ended) == (True, False)
+    assert 20.0 <= event.saved_age_s < 30.0
+    assert world.hear(news(saved_at=at), news(saved_at=at)) == []
+    last, end = world.hear(*[ended() | {"saved_at": at + 10.0}] * 2)
+    assert (last.saved, end.ended) == (True, True)
+
+
 def test_a_stop_that_may_have_been_lost_is_said_again_with_the_grace_that_is_left(
     world: World,
 ) -> None:

@@ -16,7 +16,7 @@ from boa.scheduler.money.money_state import MoneyState, StretchState
 from boa.scheduler.money.purse import AS_CONFIGURED
 from boa.scheduler.words.of_limits import budget_words
 from boa.server.render.charges import charged
-from boa.sim.engine import Saving
+from boa.sim.engine import Checkpointing
 from live import START, Live, asked, config, prior, profile, spec
 
 SHORT = profile("short", work=(3600.0,), rescale_s=0.0)
@@ -89,7 +89,9 @@ def test_a_change_of_priority_between_two_looks_takes_nothing_from_what_is_charg
     tmp_path: Path, was: str, becomes: str
 ) -> None:
     live = served(tmp_path, max_nodes={"T4": 1})
-    live.saving = dict.fromkeys(live.profiles, Saving(reports=False))  # nothing to plan anew for
+    live.saving = dict.fromkeys(
+        live.profiles, Checkpointing(reports=False)
+    )  # nothing to plan anew for
     live.submit(spec("long", gpus=GpuLimits(max=1)))
     live.advance(60.0, tick=10.0)
     job = live.submit(spec("short", gpus=GpuLimits(min=3, max=3), priority=was))

@@ -44,7 +44,7 @@ def test_doing_again_what_was_done_is_no_progress(lives: Any, billing: str) -> N
 
 
 def _lose(live: Live, job: str) -> None:
-    """As where a job removes the folder of its own run."""
+    """End a run as if its job had removed its folder."""
     key = RunKey(job, live.job(job).attempts)
     lost = RunEvent(key=key, ended=True, run_lost=True, reason="lost: its folder is gone")
     live.engine._end(live.engine._runs[key], lost)

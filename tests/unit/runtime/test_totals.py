@@ -47,7 +47,7 @@ def troubles(live: Live) -> list[str]:
     return [event.text for event in found if event.kind == "trouble"]
 
 
-def test_progress_is_unknown_where_nobody_told_a_total(live: Live) -> None:
+def test_progress_is_unknown_where_no_total_is_known(live: Live) -> None:
     job = live.submit(net())
     live.advance(300.0, tick=10.0)
     assert live.job(job).progress > 0

@@ -1,6 +1,7 @@
 """A running job keeps its work: what BOA may stop, for whom, and what it tells of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,11 @@ from typing import Any
 import pytest
 
 from boa.model.job import GpuLimits, JobRecord
-from boa.model.records import Event
+from boa.model.records import Event, Report
 from boa.model.runs import Launch
 from boa.model.workload import GpuType
 from boa.scheduler.refusals import WouldLoseWork
-from boa.sim.engine import NO_SAVING, SAVES, Saving
+from boa.sim.engine import NO_SAVING, SAVES, Checkpointing
 from live import Live, asked, config, profile, spec
 
 SLOT = GpuType(name="slot", price=1.0, gpus_per_node=2)
@@ -27,7 +28,7 @@ PROFILES = {one.name: one for one in (PLAIN, SAVING, QUICK, WIDE, CRASHING, FLAT
 ONE = GpuLimits(max=1)
 
 
-def saving(launch: Launch) -> Saving:
+def saving(launch: Launch) -> Checkpointing:
     return NO_SAVING if launch.spec.job_class in ("plain", "crashing") else SAVES
 
 
@@ -75,6 +76,22 @@ def test_an_urgent_job_does_not_stop_one_that_cannot_checkpoint(live: Live) -> N
     live.finish()
     assert all(live.job(job).state == "succeeded" for job in (*plain, urgent))
     assert [starts(live, job) for job in plain] == [1, 1]
+
+
+def test_a_job_that_says_that_it_does_not_save_is_believed_whatever_was_said_before(
+    live: Live,
+) -> None:
+    said: list[Report] = []
+    live.engine.report = said.append
+    jobs = two_running(live, "saving")
+    for saves in (True, False):
+        for report in said:
+            live.loop.report(replace(report, saves=saves))
+        live.settle()
+        assert [live.job(job).saves for job in jobs] == [saves, saves]
+    live.submit(spec("quick", priority="urgent", gpus=ONE))
+    live.advance(600.0)
+    assert [starts(live, job) for job in jobs] == [1, 1]
 
 
 def test_a_preemptible_job_is_stopped_for_an_urgent_one_and_told_what_it_loses(live: Live) -> None:

@@ -5,7 +5,7 @@ import pytest
 from boa.clock import VirtualClock
 from boa.model.records import Report
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
-from boa.sim.engine import NO_SAVING, SAVES, Saving, SimulatedEngine, acting_out
+from boa.sim.engine import NO_SAVING, SAVES, Checkpointing, SimulatedEngine, acting_out
 from live import START, profile, spec
 
 KEY = RunKey("1", 1)
@@ -115,7 +115,7 @@ def ran_for(engine: SimulatedEngine, clock: VirtualClock, seconds: float) -> Non
         engine.poll()
 
 
-def saving(clock: VirtualClock, how: Saving) -> tuple[SimulatedEngine, list[Report]]:
+def saving(clock: VirtualClock, how: Checkpointing) -> tuple[SimulatedEngine, list[Report]]:
     said: list[Report] = []
     known = profile("a", work=(100.0,), rescale_s=30.0)
     engine = SimulatedEngine(clock, acting_out({"a": known}), said.append)
@@ -153,7 +153,7 @@ def test_a_job_that_saves_nothing_starts_over_after_a_stop_and_never_says_that_i
     assert engine.wakes_at() == clock.now() + 30.0
     ran_for(engine, clock, 30.0)
     assert [(report.saves, report.saved_s, report.progress) for report in said] == [
-        (False, None, 0.0)
+        (None, None, 0.0)
     ] * 2
     assert engine.wakes_at() == pytest.approx(clock.now() + 100.0)
 
@@ -161,19 +161,19 @@ def test_a_job_that_saves_nothing_starts_over_after_a_stop_and_never_says_that_i
 def test_a_job_that_saves_now_and_then_falls_back_to_its_last_save_and_says_when_that_was(
     clock: VirtualClock,
 ) -> None:
-    engine, said = saving(clock, Saving(at_stop=False, every_s=25.0))
+    engine, said = saving(clock, Checkpointing(at_stop=False, every_s=25.0))
     ran_for(engine, clock, 90.0)
     assert [report.saved_s for report in said] == [None, 55.0, 80.0]
     engine.stop(KEY, 5.0)
     begins_again(engine)
     ran_for(engine, clock, 30.0)
-    assert (said[-1].progress, said[-1].saved_s, said[-1].saves) == (50.0, 0.0, False)
+    assert (said[-1].progress, said[-1].saved_s, said[-1].saves) == (50.0, 0.0, None)
 
 
 def test_of_checkpoints_of_a_job_that_does_not_report_the_engine_tells(
     clock: VirtualClock,
 ) -> None:
-    engine, said = saving(clock, Saving(at_stop=False, every_s=25.0, reports=False))
+    engine, said = saving(clock, Checkpointing(at_stop=False, every_s=25.0, reports=False))
     engine.poll()
     clock.advance_to(START + 57.0)
     assert [(event.saved, event.saved_age_s, event.ended) for event in engine.poll()] == [

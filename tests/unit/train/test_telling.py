@@ -1,26 +1,20 @@
-"""What a script tells the service of its checkpoints, its total and its end."""
+"""Reports of a script on its checkpoints, its total and its end."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from boa import train
+from boa.train import session
 from boa.train.session import Session
 from boa.train.stopping import stop_requested as unseen_stop_requested
 from reporting import Service
-from unit.train.test_reports import MakeSession, begin, patiently_closed
+from unit.train.test_reports import MakeSession, begin, patiently_closed, service
 
 assert begin  # fixtures
 assert patiently_closed
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    service = Service()
-    yield service
-    service.close()
+assert service
 
 
 @pytest.fixture
@@ -46,6 +40,15 @@ def test_a_script_that_asks_whether_to_stop_saves_from_the_first_time_that_it_as
     train.report(samples=1)
     service.wait_for(3)
     assert [report["saves"] for report in service.reports[1:]] == [True, True]
+
+
+def test_a_script_that_says_that_it_does_not_save_is_not_contradicted_when_it_asks(
+    service: Service, job: Session
+) -> None:
+    session.saves(False)
+    train.stop_requested()
+    train.report(samples=1)
+    assert service.wait_for(1)[0]["saves"] is False
 
 
 def test_asking_before_any_work_sends_nothing_by_itself(service: Service, job: Session) -> None:

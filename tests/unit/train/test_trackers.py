@@ -14,6 +14,9 @@ from boa.train import sender, session, trackers
 from boa.train.session import Session
 from reporting import Service
 from training import run_alone
+from unit.train.test_reports import service
+
+assert service  # a fixture
 
 Begin = Callable[..., Session]
 WANDB = (
@@ -33,13 +36,6 @@ class SummaryWriter:
     def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
         self.said = main_tag
 """
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    service = Service()
-    yield service
-    service.close()
 
 
 @pytest.fixture

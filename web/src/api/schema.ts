@@ -1747,12 +1747,12 @@ export interface components {
             max_spend_set?: components["schemas"]["LimitSet"];
             /**
              * Forecast Month Usd
-             * @description USD spent in it, and `forecast_pace_per_hour` for the rest of it.
+             * @description USD spent in it, and `forecast_pace_per_hour` for the rest of it; null: less than an hour of history, from which no month is forecast.
              */
-            forecast_month_usd: number;
+            forecast_month_usd: number | null;
             /**
              * Forecast Basis
-             * @description Ground of the forecast: nothing was spent yet, so that there is none; the pace of less than an hour; the pace of an hour or more. It is never the budget.
+             * @description Ground of the forecast: nothing was spent yet, or for less than an hour, so that there is none; the pace of an hour or more. It is never the budget.
              * @enum {string}
              */
             forecast_basis?: "none" | "short" | "spend";
@@ -2586,12 +2586,12 @@ export interface components {
             class: string;
             /**
              * Basis
-             * @description Jobs of the class that succeeded; a profile of it; reports of jobs under way. Null: nobody knows the class.
+             * @description Jobs of the class that succeeded; a profile of it; reports of jobs under way. Null: the class is unknown.
              */
             basis: ("jobs" | "profile" | "measured") | null;
             /**
              * Succeeded
-             * @description Jobs of the class that have.
+             * @description Jobs of the class that succeeded.
              */
             succeeded: number;
             /**
@@ -2601,7 +2601,7 @@ export interface components {
             time_s: number | null;
             /** Cost Usd */
             cost_usd: number | null;
-            /** @description Null where nobody knows the class. */
+            /** @description Null where the class is unknown. */
             time_range: components["schemas"]["EstimateRange"] | null;
             /**
              * Jct S
@@ -3600,7 +3600,7 @@ export interface components {
              * @description Seconds of average JCT that one more dollar per hour would buy.
              */
             shadow_price_s: number;
-            /** @description The plan in force: what it comes to on the bill, and takes. It was made earlier, with the budget that was planned with then. */
+            /** @description Average bill and JCT of the plan in force. It was made earlier, with the budget that was planned with then. */
             before: components["schemas"]["FrontierPoint"];
             /** Before P95 Jct S */
             before_p95_jct_s: number | null;
@@ -4326,12 +4326,12 @@ export interface components {
             times: number;
             /**
              * Lost S
-             * @description Seconds of runs whose work no checkpoint held, at any stop by BOA's decision …
+             * @description Seconds of runs whose work no checkpoint held, at any stop by BOA's decision.
              */
             lost_s: number;
             /**
              * Lost Usd
-             * @description … and what these had cost.
+             * @description Dollars that these seconds had cost.
              */
             lost_usd: number;
         };
@@ -5006,10 +5006,10 @@ export interface components {
                 };
             }[] | null;
             /**
-             * @description Whether the job saves a checkpoint when it is asked to stop (SIGTERM).
-             * @default false
+             * @description Whether the job saves a checkpoint when it is asked to stop (SIGTERM); null: it has not said so.
+             * @default null
              */
-            saves?: boolean;
+            saves?: boolean | null;
             /**
              * @description `uptime_s` at which the newest complete checkpoint was taken. 0: the one that this attempt resumed from; null: there is none.
              * @default null

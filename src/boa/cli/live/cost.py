@@ -16,13 +16,12 @@ from boa.cli.tables import Table, listing
 from boa.errors import InputError
 from boa.model.groupings import EXPECTED, PLAIN, TAG
 from boa.plots.words import percent
+from boa.units import LEAST_HISTORY_S
 
 if TYPE_CHECKING:
     from boa.api.money import Budget, Cost, CostRow, Unused
 
 KIND = f"{TAG}KIND"
-ENOUGH_S = 3600.0
-"""Spending from which on something is made of an average: one node decides a shorter one."""
 NOT_HELD = "idle and booting"
 """Row of what no job held."""
 UNNAMED = {"team": "no team", "user": "no token", "payer": "not shared"}
@@ -150,21 +149,23 @@ def average_words(found: "Cost", since: str | None = None) -> str:
     if over <= 0:
         return "nothing spent so far"
     said = f"{rate(average)} over {duration(over)}"
-    if over < ENOUGH_S:
+    if over < LEAST_HISTORY_S:
         return f"{said}: too soon to compare with the budget"
     return f"{said}: {percent(average / due)} of the budget" if due else said
 
 
 def month_words(found: "Cost") -> str:
     """The month's forecast, and the pace that it goes by."""
-    basis, amount = found.get("forecast_basis"), dollars(found["forecast_month_usd"])
-    if basis is None:
-        return f"{amount} by its end"  # an older service, which does not say why
+    basis, month = found.get("forecast_basis"), found["forecast_month_usd"]
     if basis == "none":
         return "nothing spent so far, so there is no forecast yet"
-    pace, over = rate(found["forecast_pace_per_hour"]), duration(found["forecast_over_s"])
-    if basis == "short":
+    if basis == "short" or month is None:
+        over = duration(found.get("forecast_over_s", 0.0))
         return f"too soon to say: {over} of spending so far, and a forecast needs an hour"
+    amount = dollars(month)
+    if basis is None:
+        return f"{amount} by its end"  # an older service, which does not say why
+    pace, over = rate(found["forecast_pace_per_hour"]), duration(found["forecast_over_s"])
     low, high = found.get("forecast_low_usd"), found.get("forecast_high_usd")
     band = ""
     if low is not None and high is not None:

@@ -3,7 +3,7 @@
 import time
 from typing import TYPE_CHECKING, Annotated
 
-from boa.cli import parsers, shell
+from boa.cli import options, shell
 from boa.cli.console import console, emit_json, note
 from boa.cli.live.statement import Month, for_month
 from boa.cli.markup import escape
@@ -20,11 +20,8 @@ def saved(
     month: Month = None,
     width: Annotated[
         int | None,
-        shell.Option(
-            "--width",
-            metavar="K",
-            parser=parsers.whole("--width", 1),
-            help="GPUs that every job had before; default: the fewest that it can run on.",
+        options.count(
+            "--width", "K", 1, "GPUs that every job had before; default: the fewest it can run on."
         ),
     ] = None,
     gpu_type: Annotated[

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from boa.cli import parsers, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import console, emit_json
 from boa.cli.markup import escape
 from boa.cli.options import Json
@@ -146,11 +146,8 @@ def wrap(
     ] = CHECK_S,
     width: Annotated[
         int | None,
-        shell.Option(
-            "--width",
-            metavar="K",
-            parser=parsers.whole("--width", 1),
-            help="With --check: GPUs to run on. Default: $BOA_WIDTH, or 1.",
+        options.count(
+            "--width", "K", 1, "With --check: GPUs to run on. Default: $BOA_WIDTH, or 1."
         ),
     ] = None,
     json: Json = False,

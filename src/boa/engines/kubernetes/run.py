@@ -55,6 +55,7 @@ class KubernetesRun:
         self.key, self.ending = key, folders.ended(key)
         self.up = self.up_told = self.in_cluster = False
         self.hindrance = self.hindrance_told = self.awaits = self.awaits_told = ""
+        self.saved_at = self.saved_told = 0.0  # pods report none
         self.timings: dict[str, Seconds] = {}
         self.marker = folders.marker(key)
         self._cluster, self._folders, self._log_bytes = cluster, folders, log_bytes

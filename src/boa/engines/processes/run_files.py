@@ -135,6 +135,16 @@ def outcome_text(
     return said.encode("utf-8", "replace")[: RESERVED - 1].ljust(RESERVED - 1) + b"\n"
 
 
+def saved_at(folder: str) -> "float | None":
+    """Return when the newest checkpoint of a run was written, as its supervisor says; None: it has
+    seen none."""
+    try:
+        at = float(read_plain(os.path.join(folder, SAVED), 64))
+    except (OSError, ValueError):
+        return None
+    return at if 0 < at < float("inf") else None
+
+
 def newest_file(folder: str, since: float) -> float:
     """When the newest file below a folder was written, as far as one look goes; 0: none since
     then. Hidden ones do not count, nor what boa wrap notes there for itself."""

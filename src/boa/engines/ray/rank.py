@@ -63,7 +63,7 @@ class Rank:
         self._output, self._first, self._limit = bytearray(), 0, 0
         """The output that is kept, the bytes that came before it, and the most that are kept."""
         self._outcome: tuple[int | None, bool, str] | None = None
-        self._done = False
+        self._done, self._saved_at = False, 0.0
         self._ended_at, self._ended, self._was_up = 0.0, 0.0, False
         self._folder = ""
         self._marks: orphans.Marks | None = None
@@ -210,6 +210,7 @@ class Rank:
         """
         with self._changed:
             self._changed.wait_for(lambda: self._is_new(offset, state), PATIENCE_S)
+            self._look_for_saved()
             if self._state == state:
                 self._changed.wait_for(lambda: self._state != state, GATHER_S)
             end = self._first + len(self._output)
@@ -223,6 +224,7 @@ class Rank:
                 "output": data,
                 "outcome": self._outcome if told else None,
                 "done": told and self._done,
+                "saved_at": self._saved_at,
                 "ended_at": self._ended_at,
                 "ended_ago_s": time.monotonic() - self._ended,
             }
@@ -231,6 +233,10 @@ class Rank:
 
     def _is_new(self, offset: int, state: str) -> bool:
         return self._state != state or self._first + len(self._output) > offset
+
+    def _look_for_saved(self) -> None:
+        """Note when its newest checkpoint was written, by its supervisor's file."""
+        self._saved_at = run_files.saved_at(self._folder) or self._saved_at
 
     def _supervise(self, environment: dict[str, str], secrets: bytes) -> None:
         here = os.path.dirname(os.path.abspath(__file__))
@@ -274,6 +280,7 @@ class Rank:
                     self._first += spare
                 self._changed.notify_all()
         self._was_up = _is_up(self._folder)
+        self._look_for_saved()
         outcome, ended_at, ended = outcome_in(self._folder), time.time(), time.monotonic()
         done = is_done(self._folder)
         if outcome[0] is None and self._marks is not None:  # what the command had begun goes on

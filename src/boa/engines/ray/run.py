@@ -56,6 +56,7 @@ class RayRun:
         self.key, self.ending = key, folders.ended(key)
         self.up = self.up_told = False
         self.hindrance = self.hindrance_told = self.awaits = self.awaits_told = ""
+        self.saved_at = self.saved_told = 0.0
         self.timings: dict[str, Seconds] = {}
         self._cluster, self._folders, self._log_bytes = cluster, folders, log_bytes
         self._marker, self._pass_env, self._share = marker, list(pass_env), memory_share
@@ -217,6 +218,7 @@ class RayRun:
         if member.mirror is not None:
             member.mirror.take(news["first"], news["output"])
         member.state = news["state"]
+        self.saved_at = max(self.saved_at, news.get("saved_at", 0.0))
         if member.rank is not None and member.state == "idle":  # we went down, or the network did
             member.ends(None, "lost: its start never arrived", node_lost=True)
             return

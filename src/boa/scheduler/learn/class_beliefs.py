@@ -106,14 +106,14 @@ class ClassBeliefs:
         return () if known is None or not known.knows_work else known.picture.units
 
     def work(self, job: JobRecord) -> tuple[float, ...]:
-        """The same of a job, which may have said its total; none where it is unknown."""
+        """Return a job's units by epoch, by its own total where it has one; none: unknown."""
         known = self._known.get(job.job_class)
         if known is None or (job.total_work is None and not known.knows_work):
             return ()
         return self._supposed(job)
 
     def _supposed(self, job: JobRecord) -> tuple[float, ...]:
-        """The same, supposed where it is unknown."""
+        """Return a job's units by epoch, supposed where they are unknown."""
         known, total = self._known.get(job.job_class), job.total_work
         units = () if known is None else known.picture.units
         if total is None or not units:

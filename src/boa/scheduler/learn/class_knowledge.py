@@ -61,9 +61,9 @@ class Known:
     epochs_seen: int = 0
     """How many a job had that succeeded."""
     total_work: float | None = None
-    """By the spec of the newest job …"""
+    """Units of a whole job by the spec of the newest one."""
     total: float | None = None
-    """… and by what the newest script reports, which overrules it."""
+    """Units of a whole job by the newest script that reports them; overrules `total_work`."""
     work: dict[int, Mean] = field(default_factory=dict)
     """Units by epoch, as jobs had them."""
     rescalings: dict[str, Rescalings] = field(default_factory=dict)

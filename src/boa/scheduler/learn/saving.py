@@ -16,7 +16,7 @@ class Saving:
     """Evidence on how jobs of a class survive a stop."""
 
     said: bool = False
-    """A job said that it saves when it is asked to stop."""
+    """The last job that said whether it saves when it is asked to stop said yes."""
     kept: int = 0
     """Stops after which a job went on from where it was, or from a checkpoint."""
     lost: int = 0
@@ -29,7 +29,7 @@ class Saving:
 
     def heard(self, job: JobRecord, report: Report) -> "Saving":
         """Take in a report; `job` is as it was before."""
-        found = self if self.said or not report.saves else replace(self, said=True)
+        found = self if report.saves is None else replace(self, said=report.saves)
         kept = kept_its_work(job, report)
         if kept is None:
             return found

@@ -11,14 +11,11 @@ from typing import Literal, TypeAlias
 from boa.model.records import NodeRecord
 from boa.scheduler.money.costs import forecast_month, month_of
 from boa.scheduler.money.ledger import bill
-from boa.units import DAY_S, SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+from boa.units import DAY_S, LEAST_HISTORY_S, SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 Basis: TypeAlias = Literal["none", "short", "spend"]
-"""Ground that a forecast stands on: nothing was spent yet; the pace of less than an hour; the pace
-of an hour or more. Never the budget: what may be spent says nothing of what is."""
-ENOUGH_S: Seconds = 3600.0
-"""History from which one node more or less no longer decides."""
-
+"""Ground of a forecast: nothing was spent yet, or for less than an hour, so that there is none; the
+pace of an hour or more. Never the budget: what may be spent says nothing of what is."""
 
 BLOCKS = 8
 """Equal stretches that the time of the pace is cut into, to see how much spend varies."""
@@ -55,24 +52,28 @@ class Forecast:
         Two things are not known: what is to come, which varies less the longer it is, and the pace
         itself, which is known the better the longer it was seen.
         """
-        if self.spread is None:
+        amount = self.amount
+        if self.spread is None or amount is None:
             return None
         block_h = self.over_s / BLOCKS / SECONDS_PER_HOUR
         rest_h = (month_of(self.at)[1] - self.at) / SECONDS_PER_HOUR
         known_h = self.over_s / SECONDS_PER_HOUR
         variance = self.spread**2 * block_h * rest_h * (1.0 + rest_h / known_h)
         margin = T_80 * math.sqrt(variance)
-        return max(self.amount - margin, self.spent), self.amount + margin
+        return max(amount - margin, self.spent), amount + margin
 
     @property
-    def amount(self) -> Usd:
+    def amount(self) -> Usd | None:
+        """Dollars that the month costs; None: too little history."""
+        if self.basis != "spend":
+            return None
         return forecast_month(self.spent, self.pace, self.at)
 
     @property
     def basis(self) -> Basis:
         if self.over_s <= 0:
             return "none"
-        return "short" if self.over_s < ENOUGH_S else "spend"
+        return "short" if self.over_s < LEAST_HISTORY_S else "spend"
 
 
 def looks_back_to(now: Seconds) -> Seconds:

@@ -45,7 +45,7 @@ LAST = 40
 
 
 class Spread(NamedTuple):
-    """Factors between what is expected and what is to be expected by residuals."""
+    """Factors from an expected figure to the range that residuals give it."""
 
     low: float
     centre: float

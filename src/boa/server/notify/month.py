@@ -43,7 +43,7 @@ class MonthWatch:
         if any(one.spent > 0 for one in spent):
             self._control.tell_spent(spent)
         month = this_month(self._store, snapshot.now)
-        if month.basis == "spend":  # of minutes, one node would decide who is woken
+        if month.amount is not None:
             self._control.foretell_month(month.amount)
 
     def _run(self) -> None:

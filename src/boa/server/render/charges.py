@@ -71,7 +71,7 @@ def this_month(store: Store, now: Seconds) -> Forecast:
 
 
 def _of_month(store: Store, nodes: Sequence[NodeRecord], now: Seconds) -> Forecast:
-    """With the budget over the same seconds as its pace: the two are compared."""
+    """Return the forecast with the budget over the same seconds as its pace."""
     found = forecast(nodes, now)
     first = now - found.over_s
     allowed = average_budget(store.sampled_between(first - BEFORE_S, now), first, now)

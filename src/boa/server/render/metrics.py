@@ -182,8 +182,8 @@ def _sharers(parts: Sequence[PartState]) -> Iterator[Metric]:
 
 
 def _forecast(month: Forecast) -> Iterator[Metric]:
-    about = "This month (UTC) at its end, at the pace of its history; not there before any is."
-    if month.basis != "none":
+    about = "This month (UTC) at its end, at the pace of its history; absent below an hour of it."
+    if month.amount is not None:
         yield _gauge("boa_forecast_month_usd", about, month.amount)
 
 

@@ -61,11 +61,11 @@ class Memory:
             "paces": self.paces,
             "told": self.told,
         }
-        beside = self.path.with_suffix(".part")
+        partial = self.path.with_suffix(".part")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text(json.dumps(document))
-            os.replace(beside, self.path)
+            partial.write_text(json.dumps(document))
+            os.replace(partial, self.path)
         except OSError as problem:
             say(f"{self.path} cannot be written ({problem}): progress may be counted twice")
 

@@ -226,9 +226,13 @@ class Run:
         self.memory.write()
 
     def _tell_saves(self) -> None:
-        """Report whether a stop makes it save: at a signal, or by the next checkpoint in time."""
+        """Report whether a stop makes it save: at a signal, or by the next checkpoint in time.
+
+        Before the first checkpoint it is unknown.
+        """
         in_time = self.memory.every_s is None or self.memory.every_s <= self._patience_s
-        session.saves(self._wrapped.ask is not None or (bool(self.memory.saved) and in_time))
+        if self._wrapped.ask is not None or self.memory.saved:
+            session.saves(self._wrapped.ask is not None or in_time)
 
     def _tell_flat(self) -> None:
         """Say once that more GPUs brought no more steps where every GPU has a batch of its own."""

@@ -242,7 +242,7 @@ def test_a_change_never_saves_more_than_the_job_still_takes_and_costs(scale: flo
         assert -found["extra_usd"] < found["left_usd"] == pytest.approx(stay_s * before * 1e-3)
 
 
-def test_a_job_of_which_nobody_knows_the_work_gets_no_figures() -> None:
+def test_a_job_of_unknown_work_gets_no_figures() -> None:
     found = reason(on(2), Allocation("T4", ((1, 4),)), "round", planned(), 1.0, scale=None)
     assert "saves_s" not in found
 

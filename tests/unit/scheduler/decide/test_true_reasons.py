@@ -87,7 +87,7 @@ def test_a_node_saves_no_more_than_its_jobs_still_have_to_go(slots: Any) -> None
     assert rented.data["over_s"] <= rented.data["left_s"]
 
 
-def test_a_node_for_a_class_that_nobody_knows_saves_no_time_that_is_told(slots: Any) -> None:
+def test_a_node_for_an_unknown_class_saves_no_time_that_is_told(slots: Any) -> None:
     live = slots()
     live.submit(narrow("short"))
     live.advance(15.0, tick=1.0)

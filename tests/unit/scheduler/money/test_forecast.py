@@ -29,15 +29,17 @@ def node(begin: float, gone: float | None = None) -> NodeRecord:
 
 def test_nothing_spent_is_no_forecast() -> None:
     found = forecast([], MONTH + HOUR)
-    assert (found.basis, found.amount, found.over_s) == ("none", 0.0, 0.0)
+    assert (found.basis, found.amount, found.over_s) == ("none", None, 0.0)
 
 
-def test_minutes_of_history_are_extrapolated_and_said_to_be_short() -> None:
+def test_nothing_is_extrapolated_from_less_than_an_hour() -> None:
     now = MONTH + 48 * HOUR
-    found = forecast([node(now - 600)], now)
-    assert (found.basis, found.over_s) == ("short", 600.0)
-    assert found.pace == pytest.approx(2.0)
-    assert found.amount == pytest.approx(2.0 * (600 + END - now) / HOUR)
+    short = forecast([node(now - HOUR + 1)], now)
+    assert (short.basis, short.amount, short.band) == ("short", None, None)
+    assert short.pace == pytest.approx(2.0)
+    found = forecast([node(now - HOUR)], now)
+    assert found.basis == "spend"
+    assert found.amount == pytest.approx(2.0 + 2.0 * (END - now) / HOUR)
 
 
 def test_the_pace_is_since_the_months_first_charge() -> None:
@@ -71,4 +73,5 @@ def test_a_month_never_ends_below_what_was_spent() -> None:
     now = MONTH + 48 * HOUR
     found = forecast([node(now - 10 * HOUR, now - 9 * HOUR)], now)
     assert found.band is not None
+    assert found.amount is not None
     assert found.band[0] == found.spent < found.amount < found.band[1]

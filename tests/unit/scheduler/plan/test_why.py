@@ -204,8 +204,7 @@ def test_a_class_that_has_its_most_gpus_has_no_more_to_be_told_of() -> None:
     )
 )
 def test_no_reason_contradicts_the_table_above_it(cells: list[tuple[int, float, float]]) -> None:
-    """Of every width that was measured and is wider than any that the plan may choose, the words
-    tell the figure of the table."""
+    """The words give the table's figure of every measured width beyond those of the plan."""
     of = grown(*cells)
     document, most = widest_of(of)
     said = words_of(of)

@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from boa.model.cluster import Share
 from boa.scheduler.observe.histogram import bucket, up_to
+from boa.server.notify.month import MonthWatch
 from fakes import NOW, FakeService
 from live import spec
 from unit.server.routes.test_money import plan_state
@@ -47,6 +48,25 @@ def test_jobs_nodes_and_gpus_are_counted(service: FakeService) -> None:
     assert found["boa_gpus_rented{gpu_type=A100}"] == 8
     assert found["boa_gpus_used{gpu_type=A100}"] == 0
     assert found["boa_gpus_used{gpu_type=T4}"] == 3
+
+
+def test_a_month_is_neither_scraped_nor_told_with_less_than_an_hour_of_history(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[float] = []
+    monkeypatch.setattr(service.control, "foretell_month", told.append)
+    service.control.rent(1)
+    node, store = service.control.nodes[1], service.control.store
+    watch = MonthWatch(service.control, store)
+    store.kept_nodes[1] = replace(node, billed_from=NOW - 3599)
+    watch.look()
+    assert "boa_forecast_month_usd" not in collected(service)
+    assert told == []
+    store.kept_nodes[1] = node
+    watch.look()
+    month = service.get("cost")["forecast_month_usd"]
+    assert month is not None
+    assert told == [collected(service)["boa_forecast_month_usd"]] == [pytest.approx(month)]
 
 
 def test_a_node_that_is_only_asked_for_is_not_paid_for(service: FakeService) -> None:

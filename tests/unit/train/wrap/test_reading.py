@@ -270,7 +270,7 @@ def test_progress_within_epochs_is_not_counted_twice_after_a_restart(begin: Begi
 def test_ready_is_told_where_training_begins_and_not_an_hour_later(
     begin: Begin, monkeypatch: pytest.MonkeyPatch, lines: list[str], rate: float, ready: bool
 ) -> None:
-    """What the service takes for the end of the rescaling: no report without progress else."""
+    """The service takes a report without progress for the end of the rescaling."""
     now = begin()
     told: list[float] = []
     monkeypatch.setattr(now, "_send", lambda **_: told.append(now.units))

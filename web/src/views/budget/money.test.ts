@@ -98,13 +98,13 @@ describe("the average bill and the forecast of a month", () => {
   });
 
   it("say that it is too soon until an hour was spent", () => {
-    const early = cost({ forecast_basis: "short", forecast_over_s: 720, forecast_month_usd: 3602 });
+    const early = cost({ forecast_basis: "short", forecast_over_s: 720, forecast_month_usd: null });
     expect(forecastOf(early)).toEqual({
       amount: null,
       words: "too soon to say: 12 min of spending, and it takes an hour",
     });
     expect(billVerdict(early).words).toBe("too soon to say: 12 min so far");
-    expect(forecastOf(cost({ forecast_basis: "none", forecast_month_usd: 0 }))).toEqual({
+    expect(forecastOf(cost({ forecast_basis: "none", forecast_month_usd: null }))).toEqual({
       amount: null,
       words: "too soon to say: nothing spent so far",
     });

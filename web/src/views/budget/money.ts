@@ -88,13 +88,14 @@ export function forecastOf(cost: Cost): Forecast {
   if (cost.forecast_basis === "none") {
     return { amount: null, words: "too soon to say: nothing spent so far" };
   }
-  if (cost.forecast_basis === "short") {
+  const amount = cost.forecast_month_usd;
+  if (amount === null) {
     const over = duration(hours * HOUR_S);
     return { amount: null, words: `too soon to say: ${over} of spending, and it takes an hour` };
   }
   const { begin, end } = monthOf(cost.now);
   return {
-    amount: cost.forecast_month_usd,
+    amount,
     words: `for ${days(begin, end)}, if the bill stays at ${usdPerHour(perHour)}`,
   };
 }

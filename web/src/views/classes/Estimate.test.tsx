@@ -32,6 +32,7 @@ const FOUND = {
     },
   ],
   before: { waiting: 2, gpus: 6, jobs: ["3", "4"], wait_s: 600, boot_s: 0 },
+  displaces: [],
   put_off: null,
   probe: null,
   priorities: [
@@ -79,6 +80,22 @@ test("a job that would wait for other hours says when it starts, and why", async
   expect(await screen.findByText(moment(until))).toBeTruthy();
   expect(screen.getByText(/^it waits for night, .* on: it takes 2 h then$/)).toBeTruthy();
   expect(screen.queryByText(/jobs wait before it/)).toBeNull();
+});
+
+test("an estimate names the running jobs that would give up GPUs, and what that costs", async () => {
+  const displaces = [
+    { job: "12", gpus: 1, preempted: false, seconds: 30, lost_s: 0, cost_usd: 0.02 },
+    { job: "9", gpus: 2, preempted: true, seconds: 90, lost_s: 60, cost_usd: 1.5 },
+  ];
+  vi.spyOn(client, "post").mockResolvedValue({ estimate: { ...FOUND, displaces }, now: 0 });
+  render(<Estimate known={known("bert")} />);
+  fireEvent.click(screen.getByRole("button", { name: "Estimate" }));
+  const said = await screen.findByText(/^Costs others/);
+  expect(said.textContent).toBe(
+    "Costs others: job 12 gives up 1 GPU (30 s, $0.020); " +
+      "job 9 gives up 2 GPUs and waits (1.5 min, 1 min of it lost work, $1.50)",
+  );
+  expect(screen.getByRole("link", { name: "job 9" }).getAttribute("href")).toBe("#/jobs/9");
 });
 
 test("of a class that nobody knows it has the offer of a probe", async () => {

@@ -3,6 +3,7 @@ import { useState, type SyntheticEvent } from "react";
 import { wordsOf } from "../../api/client";
 import type {
   ClassDocument,
+  DisplacedJob,
   EstimateAnswer,
   EstimateRange,
   EstimateStage,
@@ -111,6 +112,7 @@ function Found({ found }: { found: JobEstimate }) {
           <Stat label="Known from" value={basisText(found)} note={basisNote(found)} />
         </div>
       )}
+      {found.displaces.length > 0 && <Displaced jobs={found.displaces} />}
       {found.ways.length > 0 && <Ways found={found} />}
       {found.priorities.length > 0 && <Priorities found={found} />}
     </div>
@@ -166,6 +168,23 @@ function basisNote({ basis, plan, spread_jobs: spread }: JobEstimate): string {
         : "of jobs under way";
   const widths = plan === null ? "on the fewest GPUs: no plan knows it" : `GPUs as in plan ${plan}`;
   return `${from}; ${widths}`;
+}
+
+/** Running jobs that would give up GPUs for it, and what their stops cost. */
+function Displaced({ jobs }: { jobs: DisplacedJob[] }) {
+  return (
+    <p>
+      Costs others:{" "}
+      {jobs.map((one, n) => (
+        <span key={one.job}>
+          {n > 0 && "; "}
+          <a href={linkTo("jobs", one.job)}>job {one.job}</a> gives up {plural(one.gpus, "GPU")}{" "}
+          {one.preempted && "and waits "}({duration(one.seconds)}
+          {one.lost_s > 0 && `, ${duration(one.lost_s)} of it lost work`}, {usd(one.cost_usd)})
+        </span>
+      ))}
+    </p>
+  );
 }
 
 function Ways({ found }: { found: JobEstimate }) {
