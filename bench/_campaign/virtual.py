@@ -30,7 +30,7 @@ from boa.model.workload import Billing, GpuType
 from boa.scheduler.check_reasons import STARTS, Checker, kept_problems
 from boa.scheduler.state import State
 from boa.server.render.documents import nodes as shown_nodes
-from boa.sim.engine import SAVES, Saving, SimulatedEngine, _Acted, acting_out
+from boa.sim.engine import SAVES, Checkpointing, SimulatedEngine, _Acted, acting_out
 from boa.units import Seconds
 from live import Live, config, profile
 
@@ -68,10 +68,10 @@ KINDS = (
     "forgets",
 )
 WEIGHTS = (5, 4, 3, 3, 1, 2, 2, 1, 1, 1)
-SAVING: Mapping[str, Saving] = {
-    "plain": Saving(at_stop=False, reports=False),
-    "every": Saving(at_stop=False, every_s=60.0),
-    "wrapped": Saving(at_stop=False, every_s=30.0, reports=False),
+SAVING: Mapping[str, Checkpointing] = {
+    "plain": Checkpointing(at_stop=False, reports=False),
+    "every": Checkpointing(at_stop=False, every_s=60.0),
+    "wrapped": Checkpointing(at_stop=False, every_s=30.0, reports=False),
     "forgets": SAVES,
     "loops": SAVES,
     "neighbour": SAVES,
@@ -98,7 +98,7 @@ class Kind:
 
     name: str
     kind: str
-    saving: Saving
+    saving: Checkpointing
     truth: ClassProfile
     spec: JobSpec
 

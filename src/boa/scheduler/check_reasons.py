@@ -35,8 +35,8 @@ SAYS_STOP = frozenset(
 """Events of a job that tell of the stop of its run, or of what became of it."""
 OTHERS = ("for_job", "by", "by_job")
 """Fields that name another job."""
-LATELY_S: Seconds = 660.0
-"""A failure that is longer ago is not lately: retries are modest for 600 s."""
+LATELY_S: Seconds = 1260.0
+"""Seconds after a failure in which a job may say that it waits for free GPUs only."""
 CAP_WAIT = waits_for_cap("\0").partition("\0")[0]
 """Beginning of the reason of a job that waits for a cap."""
 
@@ -499,7 +499,7 @@ def _is_behind(job: JobRecord, state: State) -> bool:
             continue
         types = set(first.spec.gpus.types)
         same = not types or not mine or bool(mine & types)
-        before = first.submitted_at < job.submitted_at or first.attempts > 0 == job.attempts
+        before = first.submitted_at < job.submitted_at or (first.attempts > 0 and not job.attempts)
         if same and before and _rank(first) >= _rank(job):
             return True
     return False

@@ -272,3 +272,14 @@ def test_a_newcomer_starts_on_a_node_that_was_to_go_once_its_last_job_has_stoppe
     live.advance(20.0)
     assert live.job(stubborn).run is not None, "it is still being stopped"
     assert runs(live, newcomer)
+
+
+@pytest.mark.parametrize("billing", ["node", "gpu"])
+def test_a_retry_that_is_due_waits_for_free_gpus(begun: Begun, billing: str) -> None:
+    live = begun(billing=billing, known=True)
+    wide = live.submit(spec("wide", gpus=GpuLimits(max=2)))
+    live.advance(200.0, tick=10.0)
+    live.submit(spec("crashing", gpus=ONE, priority="urgent", retries=40))
+    live.advance(1000.0, tick=10.0)
+    assert len([event for event in events(live, "rescaled") if event.job == wide]) <= 3
+    assert live.job(wide).preemptions == 0

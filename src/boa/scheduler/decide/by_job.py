@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from boa.model.cluster import Allocation, Decision, JobId, Share
+from boa.model.cluster import Allocation, Decision, JobId, Node, Share
 from boa.model.events import Cause, Shortage
 from boa.model.job import JobRecord
 from boa.placement.fitting import Fitted, Room, fit
+from boa.placement.pool import Pool
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
 from boa.scheduler.decide.part_caps import Allowance, kept_within, narrowed, shortage_of
 from boa.scheduler.decide.preemption import Holder, upheld
@@ -15,6 +16,7 @@ from boa.scheduler.decide.protection import is_modest
 from boa.scheduler.decide.reservation import Reservations
 from boa.scheduler.decide.room import left_to_rent
 from boa.scheduler.state import Draft
+from boa.scheduler.words.of_keeping import WAITS
 from boa.units import Seconds
 
 
@@ -88,7 +90,12 @@ class ByJob(Decider):
             wants[job] = wants[job]._replace(min=held.width, max=held.width, types=(held.gpu,))
         nodes = [record.node for record in usable]
         room = self.emptied(draft, room, current, nodes)
+        shy = [job for job in placed if full and is_modest(job, draft.now)]
+        for one in shy:
+            del wants[one.id]
         fitted = fit(wants, current, nodes, self.gpu_types, draft.state.next_node, room)
+        if shy:
+            fitted = self._on_free_gpus(draft, shy, shares, fitted, nodes)
         if allowed:
             fitted = self._capped(fitted, wished, allowed)
         there = [node for node in (*nodes, *fitted.new_nodes) if node.id not in fitted.give_back]
@@ -108,6 +115,29 @@ class ByJob(Decider):
         self._apply(draft, fitted)
         if self.next_turn(draft):
             self._fit(draft, room)
+
+    def _on_free_gpus(
+        self,
+        draft: Draft,
+        jobs: Sequence[JobRecord],
+        shares: Mapping[JobId, Share],
+        fitted: Fitted,
+        nodes: Sequence[Node],
+    ) -> Fitted:
+        """The same with retries on GPUs that no other job has; the others say that they wait."""
+        found = dict(fitted.allocations)
+        for job in jobs:
+            gpu, width = shares[job.id].gpu, shares[job.id].width
+            there = (node.id for node in nodes if node.gpu == gpu)
+            pool = Pool(gpu, self.gpu_types[gpu].gpus_per_node, there)
+            pool.pin({job: held for job, held in found.items() if held.gpu == gpu})
+            width = min(width, pool.gpus_free)
+            given = pool.take(width, spread=True) if width >= job.spec.gpus.min else None
+            if given is not None:
+                found[job.id] = given
+            elif job.reason != WAITS["modest"]:
+                draft.put_job(replace(job, reason=WAITS["modest"]))
+        return replace(fitted, allocations=found)
 
     def _may_start(self, job: JobRecord, now: Seconds) -> bool:
         return job.share is not None and not is_modest(job, now)
