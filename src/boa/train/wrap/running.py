@@ -88,7 +88,12 @@ class Run:
         patterns = list(wrapped.checkpoints)
         if folder is not None and wrapped.checkpoints is watching.USUAL:
             patterns += [str(folder / each) for each in watching.USUAL]
-        self.watch = watching.Watch(os.getcwd(), patterns, wrapped.settle_s)
+        self.watch = watching.Watch(
+            os.getcwd(),
+            patterns,
+            wrapped.settle_s,
+            lambda path: processes.have_open(self._child.pid, path),
+        )
         self.memory = Memory.read(folder)
         self.newest = self.memory.newest() or self.watch.newest()
         mark = self.memory.saved.get(self.newest) if self.newest else Mark()
