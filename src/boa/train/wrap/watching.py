@@ -27,7 +27,7 @@ class _Mark(NamedTuple):
     renamed: bool
     """Whether it was put in its place after it was written: it need not rest to be whole."""
     inode: int
-    """Of a single file; 0: a folder."""
+    """Inode of a single file; 0: a folder."""
 
 
 class Seen(NamedTuple):
