@@ -36,6 +36,14 @@ def rate(per_hour: UsdPerHour) -> str:
     return f"{dollars(per_hour)}/h"
 
 
+def percent(share: float) -> str:
+    """A share as a percentage: 34 %, 0.25 %; small ones keep two digits."""
+    points = 100 * share
+    if abs(points) < 0.01:
+        return "0 %" if abs(points) < 1e-6 else "<0.01 %"
+    return f"{points:.0f} %" if abs(points) >= 9.95 else f"{points:.2g} %"
+
+
 def duration(seconds: Seconds) -> str:
     """34 ms, 0.19 s, 4.3 s, 12 s, 5.3 min, 1 h 12 min, 3 d 4 h."""
     if not math.isfinite(seconds):

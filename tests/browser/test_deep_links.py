@@ -73,7 +73,7 @@ def test_the_budget_and_the_cluster_say_why_money_is_spent(page: Page, lab: Lab)
 def test_a_month_has_its_bill_its_files_and_an_address(window: Window, lab: Lab) -> None:
     month = lab.client.statement()["month"]
     page = window.open(f"{lab.url}/#/budget")
-    page.get_by_role("link", name="This month, by who and what for").click()
+    page.get_by_role("link", name="This month, by user and tag").click()
     days = page.get_by_role("list", name="Spend by day (UTC)").get_by_role("listitem")
     expect(days.filter(has_text="$").first).to_be_attached()
     expect(page.get_by_role("rowheader", name="bert", exact=True)).to_be_visible()

@@ -54,7 +54,7 @@ def test_a_submitted_job_appears_runs_and_gets_on_by_itself(
     expect(progress).not_to_have_attribute("aria-valuenow", "0")
     may_end.touch()
     expect(mine).to_have_count(0)
-    page.get_by_label("Ended too").check()
+    page.get_by_label("Show finished").check()
     expect(mine).to_contain_text("succeeded")
     assert page.evaluate("window.neverReloaded"), "it was the same page all the time"
     lab.client.stop(replayed)
@@ -105,7 +105,7 @@ def test_a_job_is_stopped_from_the_table_and_only_after_a_yes(page: Page, lab: L
     expect(dialog).to_have_count(0)
     expect(mine).to_have_count(0)
     assert lab.state(job) == "stopped"
-    page.get_by_label("Ended too").check()
+    page.get_by_label("Show finished").check()
     expect(mine).to_contain_text("stopped")
 
 

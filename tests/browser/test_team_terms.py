@@ -44,7 +44,7 @@ def test_terms_are_said_in_plain_words_uncut_and_axe_is_content(
     found: list[str] = []
     for view in ("teams", *(f"teams/{name}" for name in said)):
         page.goto(f"{lab.url}/#/{view}")
-        expect(page.get_by_role("img", name=re.compile("by right")).first).to_be_visible()
+        expect(page.get_by_role("img", name=re.compile("guaranteed")).first).to_be_visible()
         expect(page.get_by_text("Loading")).to_have_count(0)
         if "/" in view:
             words = re.compile(said[view.removeprefix("teams/")])

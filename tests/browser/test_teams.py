@@ -132,7 +132,7 @@ def test_teams_fit_every_screen_uncut_and_axe_is_content(
     found: list[str] = []
     for view in ("budget", "teams", "teams/language", "teams/vision"):
         page.goto(f"{lab.url}/#/{view}")
-        expect(page.get_by_role("img", name=re.compile("by right")).first).to_be_visible()
+        expect(page.get_by_role("img", name=re.compile("guaranteed")).first).to_be_visible()
         expect(page.get_by_text("Loading")).to_have_count(0)
         expect_to_fit(page, view)
         if view == "teams" and screen is DESKTOP and not dark:

@@ -22,7 +22,7 @@ def test_teams_that_share_a_budget_get_their_shares(
     assert found["one"]["spend_per_hour"] >= min(4, found["one"]["wanted_per_hour"]) * (1 - 1e-9)
     assert found["lab"]["spend_per_hour"] <= 10 * (1 + 1e-9)
     said = run("plan", workload, "--budgets", str(teams))
-    assert "by right" in said
+    assert "guaranteed" in said
     assert "no jobs" in said, "nobody's classes are the other team's"
 
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -217,6 +218,22 @@ def test_a_folder_that_somebody_deleted_is_a_lost_run(runs: Runs) -> None:
     runs.folder(key).rmdir()
     os.kill(supervisor, signal.SIGTERM)
     assert runs.end(key).exit_code is None
+
+
+@pytest.mark.parametrize("instead", ["nothing", "file"])
+def test_a_run_whose_folder_was_deleted_can_be_stopped(runs: Runs, instead: str) -> None:
+    key = runs.start("sh", "-c", f"echo $$ > {runs.root}/pid; {WAITING}", grace_s=60.0)
+    runs.until_printed(key, "ready")
+    runs.until_up(key)
+    worker = int((runs.root / "pid").read_text())
+    shutil.rmtree(runs.folder(key).parent)
+    if instead == "file":
+        runs.folder(key).parent.touch()
+    runs.engine.stop(key, 60.0)
+    end = runs.end(key)
+    assert not alive(worker)
+    if instead == "nothing":
+        assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")
 
 
 def test_polling_500_runs_of_an_earlier_service_takes_less_than_5_ms(runs: Runs) -> None:

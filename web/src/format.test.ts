@@ -8,6 +8,7 @@ const WORDED: Record<keyof typeof cases, (...given: number[]) => string> = {
   dollars: (amount = NaN) => format.usd(amount),
   rate: (amount = NaN) => format.usdPerHour(amount),
   duration: (seconds = NaN) => format.duration(seconds),
+  percent: (part = NaN) => format.percent(part),
   days: (since = NaN, until = NaN) => format.days(since, until),
 };
 
@@ -67,7 +68,6 @@ test("changes have a sign; next to none is none", () => {
 test("GPUs, parts and counts read as people write them", () => {
   expect(format.gpus(4, "T4")).toBe("4×T4");
   expect(format.gpus(0, null)).toBe("–");
-  expect(format.percent(0.256)).toBe("26 %");
   expect(format.plural(1, "job")).toBe("1 job");
   expect(format.plural(2500, "node")).toBe("2,500 nodes");
 });

@@ -4,7 +4,7 @@ const LEAST_USD = 1e-6;
 /** Less is rounding of floats, not money. */
 
 /** Cents, and below a dollar two significant digits: $2,191.24, $0.31, $0.090, $0.0012. The rules
- * of money and time are those of `src/boa/amounts.py`; `tests/data/amounts.json` tests both. */
+ * of money, shares and time are those of `src/boa/amounts.py`; `tests/data/amounts.json` tests both. */
 export function usd(amount: number): string {
   if (!Number.isFinite(amount)) return "–";
   const size = Math.abs(amount);
@@ -119,8 +119,12 @@ export function figure(value: number): string {
   return trimmed(value, Math.max(0, 2 - Math.floor(Math.log10(size))));
 }
 
-export function percent(part: number, digits = 0): string {
-  return `${(part * 100).toFixed(digits)} %`;
+/** 34 %, 0.25 %: small ones keep two digits. */
+export function percent(part: number): string {
+  const points = 100 * part;
+  const size = Math.abs(points);
+  if (size < 0.01) return size < 1e-6 ? "0 %" : "<0.01 %";
+  return `${size >= 9.95 ? points.toFixed(0) : Number(points.toPrecision(2))} %`;
 }
 
 /** "+12 %", "−3 %"; what is next to nothing says so. */

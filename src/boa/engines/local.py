@@ -162,12 +162,15 @@ class LocalEngine:
 
     def _stop(self, run: LocalRun, grace_s: Seconds) -> None:
         try:
+            private_folder(run.folder)  # its job may have deleted it: the outcome needs a place
             run_files.replace_plain(run.folder, run_supervisor.STOP, f"{grace_s:.3f}".encode())
         except OSError:  # the disk is full, or it is a folder
-            if not run.state()[1]:
+            if not run.state()[1] and not run.supervisor:
                 raise
         # who takes it later than this sees the file; one that somebody has stopped goes on
-        taken = run.state()[1] and run.signal_supervisor(signal.SIGTERM, signal.SIGCONT)
+        stage, _ = run.state()
+        waits = stage == run_supervisor.LAUNCH
+        taken = not waits and run.signal_supervisor(signal.SIGTERM, signal.SIGCONT)
         if not taken and not run.supervisor:
             self._supervise(run)  # it will see that there is nothing to start
         run.asked_to_stop(grace_s, time.monotonic() + grace_s + SLACK_S)

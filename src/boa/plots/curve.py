@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from boa.amounts import percent
 from boa.errors import BudgetTooSmall, NoPlanFound
 from boa.model.speedup import Floats
 from boa.model.workload import Billing, Workload
-from boa.plots.words import Money, percent
+from boa.plots.words import Money
 from boa.solver.frontier import Frontier
 from boa.solver.objective import Routing
 from boa.solver.planner import plan

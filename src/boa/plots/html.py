@@ -7,11 +7,10 @@ from html import escape
 from importlib import resources
 from typing import Any
 
-from boa.amounts import duration
+from boa.amounts import duration, percent
 from boa.plots.curve import Curve, slower
 from boa.plots.panels import Panels
 from boa.plots.style import BLUE, GREEN, VERMILLION, gpu_colours
-from boa.plots.words import percent
 
 MOST = 200
 """Panels on one page; a plan of more classes shows those that spend most."""

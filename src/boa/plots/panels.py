@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from boa.amounts import duration
+from boa.amounts import duration, percent
 from boa.model.plan import ClassPlan
 from boa.model.workload import JobClass, Workload
-from boa.plots.words import Money, percent
+from boa.plots.words import Money
 from boa.solver.objective import ClassOutcome
 from boa.solver.solution import Solution
 from boa.units import GpuName

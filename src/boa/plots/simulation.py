@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 
-from boa.amounts import duration
+from boa.amounts import duration, percent
 from boa.model.speedup import Floats
 from boa.plots import style
-from boa.plots.words import percent, significant, unit_for
+from boa.plots.words import significant, unit_for
 from boa.sim.report import ClusterSample, SimulationReport
 from boa.units import Seconds
 

@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from boa.amounts import duration
+from boa.amounts import duration, percent
 from boa.model.speedup import Floats
 from boa.model.trace import Trace
 from boa.plots import style
-from boa.plots.words import DAY, HOUR, MINUTE, percent, significant, unit_for
+from boa.plots.words import DAY, HOUR, MINUTE, significant, unit_for
 from boa.units import SECONDS_PER_HOUR, PerHour, Seconds
 
 SIZE = (9.6, 4.8)

@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from boa.amounts import percent
 from boa.plots import style
 from boa.plots.panels import Panel, Panels, VariantLine
-from boa.plots.words import percent
 from boa.units import GpuName
 
 MOST = 15

@@ -1,11 +1,11 @@
-"""Numbers as people read them: money or GPUs, shares, widths. Tables and figures share them."""
+"""Numbers as people read them: money or GPUs, widths. Tables and figures share them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from boa.amounts import dollars, duration
+from boa.amounts import dollars, duration, percent
 from boa.units import Seconds, Usd, UsdPerHour
 
 if TYPE_CHECKING:
@@ -31,14 +31,6 @@ def significant(value: float, digits: int = 3) -> str:
     if abs(value) < 1e-3:
         return f"{value:.{digits - 1}g}"
     return f"{value:#.{digits}g}".rstrip(".")
-
-
-def percent(share: float) -> str:
-    """A share as a percentage: 34 %, 0.25 %; small ones keep two digits."""
-    points = 100 * share
-    if abs(points) < 0.01:
-        return "0 %" if abs(points) < 1e-6 else "<0.01 %"
-    return f"{points:.0f} %" if abs(points) >= 9.95 else f"{points:.2g} %"
 
 
 @dataclass(frozen=True, slots=True)

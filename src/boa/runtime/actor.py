@@ -15,7 +15,7 @@ from pathlib import Path
 from boa.clock import Clock
 from boa.clouds.base import Cloud, CloudTrouble, NoCapacity
 from boa.engines.base import Engine, NotOver
-from boa.model.cluster import NodeId
+from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord, Run
 from boa.model.layouts import OF_CLASS, Trial, told
 from boa.model.records import NodeRecord
@@ -241,14 +241,14 @@ class Actor:
             self._tell(EngineSaid([said]))
             self._again(lambda: self._for_engine.do(lambda: self._start(launch)))
         except Exception as problem:  # a full disk, say: no folder to put the run into
-            self._engine_trouble(f"job {launch.key.job} cannot be started yet: {problem}")
+            self._run_trouble(launch.key.job, "started", problem)
             self._again(lambda: self._for_engine.do(lambda: self._start(launch)))
 
     def _stop(self, key: RunKey, grace_s: Seconds, then: Launch | None = None) -> None:
         try:
             self._engine.stop(key, grace_s, then)
         except Exception as problem:
-            self._engine_trouble(f"job {key.job} cannot be stopped yet: {problem}")
+            self._run_trouble(key.job, "stopped", problem)
             self._again(lambda: self._for_engine.do(lambda: self._stop(key, grace_s, then)))
 
     def _then(self, job: JobRecord) -> Launch | None:
@@ -339,6 +339,9 @@ class Actor:
 
     def _engine_trouble(self, text: str) -> None:
         self._tell(EdgeTrouble("engine", text))
+
+    def _run_trouble(self, job: JobId, done: str, problem: Exception) -> None:
+        self._tell(EdgeTrouble("engine", f"job {job} cannot be {done} yet: {problem}", job))
 
     def _cloud_trouble(self, text: str) -> None:
         self._tell(EdgeTrouble("cloud", text))

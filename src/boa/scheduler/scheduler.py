@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from boa.model.cluster import JobId
 from boa.model.job import JobRecord
 from boa.model.prices import CONSTANT
 from boa.model.records import Report
@@ -90,9 +91,9 @@ class Scheduler:
         self.background = Background(decider)
         self.hours = Hours(decider, purse, self.prices)
         self._reports = Reports(beliefs, sampling)
-        self._quiet_until: dict[str, Seconds] = {}
-        """Moments until which trouble is not told again, by who has it: it would bury all other
-        events."""
+        self._quiet_until: dict[tuple[str, JobId | None], Seconds] = {}
+        """Moments until which trouble is not told again, by who has it and whose run it is: it
+        would bury all other events."""
 
     def observe(self, draft: Draft, said: Said) -> ToDo:
         """Take in what engine or cloud said."""
@@ -104,9 +105,10 @@ class Scheduler:
             self.decider.refuse(draft, said, self.limits.refused_s)
             return ToDo()
         draft.count(**{f"{said.who}_trouble": 1})
-        if draft.now >= self._quiet_until.get(said.who, draft.now):
-            self._quiet_until[said.who] = draft.now + TROUBLE_EVERY_S
-            draft.tell("trouble", why=said.who, detail=said.text)
+        whose = said.who, said.job
+        if draft.now >= self._quiet_until.get(whose, draft.now):
+            self._quiet_until[whose] = draft.now + TROUBLE_EVERY_S
+            draft.tell("trouble", job=said.job, why=said.who, detail=said.text)
         return ToDo()
 
     def _listed(self, draft: Draft, said: CloudListed) -> list[Rent | Release]:

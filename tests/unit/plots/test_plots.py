@@ -14,11 +14,12 @@ import pytest
 
 import boa
 import boa.plots.curve
+from boa.amounts import percent
 from boa.errors import BudgetTooSmall, NoPlanFound
 from boa.plots.curve import Curve, Mark, curve_of, glue_points, shadow_price, slower
 from boa.plots.panels import panels_of
 from boa.plots.render import frontier_picture, width_picture
-from boa.plots.words import Money, percent, routed_runs, runs, significant
+from boa.plots.words import Money, routed_runs, runs, significant
 
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF", ".html": b"<!doctype html>"}
 NASTY = '</script><script>alert("$x$")</script> 漢字 & <b>'

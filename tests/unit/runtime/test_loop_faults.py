@@ -157,6 +157,11 @@ def test_a_stop_that_fails_is_asked_again(lives: Any, monkeypatch: Any) -> None:
         live.loop.stop(job_id)
         live.settle()
         assert not live.job(job_id).ended
+    assert live.store is not None
+    told = [found.event for found in live.store.events(job=job_id, limit=100)]
+    assert [event.data["detail"] for event in told if event.kind == "trouble"] == [
+        f"job {job_id} cannot be stopped yet: [Errno 28] No space left on device"
+    ]
     assert live.engine.stop == real
     later = live.loop.actor._later
     live.loop.actor._later = type(later)((0.0, task) for _, task in later)  # it is due

@@ -85,6 +85,21 @@ afterEach(() => {
   live.picture = NOTHING;
 });
 
+it("says once that it is too soon for a verdict", async () => {
+  const early = { ...COST, forecast_over_s: 618, total_usd: 2, forecast_basis: "short" as const };
+  vi.spyOn(client, "get").mockImplementation((path: string) =>
+    path.startsWith("/cost")
+      ? Promise.resolve(early as never)
+      : Promise.reject(new ApiError(503, "the service is busy")),
+  );
+  seen({});
+  render(<Budget />);
+  const [first] = await screen.findAllByText(/Too soon to say: 10.3 min so far/);
+  expect(first?.closest("p")?.textContent).not.toContain("too soon to say");
+  const tile = screen.getByText("Average bill").parentElement?.textContent;
+  expect(tile).toMatch(/^Average bill\$11\.50\/hsince/);
+});
+
 it("says in its first line whether the budget is kept, of the same bill as its tiles", async () => {
   seen({});
   render(<Budget />);

@@ -108,7 +108,7 @@ function part(amount: number, { total_usd: total }: Statement): string {
 
 const FILES = [
   ["csv", "CSV", "text/csv"],
-  ["html", "To print", "text/html"],
+  ["html", "Print view", "text/html"],
 ] as const;
 
 /** The statement as files: for a spreadsheet, and a page that one prints. */

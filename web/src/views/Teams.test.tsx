@@ -45,7 +45,7 @@ test("every team has a row with its bar in words, and what no team spends is sai
   const rows = within(screen.getByRole("table", { name: "Teams" })).getAllByRole("row");
   expect(rows).toHaveLength(4);
   const bar = screen.getByRole("img", {
-    name: "$10.00/h spent now, $15.00/h by right, $30.00/h at most",
+    name: "$10.00/h spent now, $15.00/h guaranteed, $30.00/h at most",
   });
   expect(bar).toBeTruthy();
   expect(screen.getByText("owes $3.00")).toBeTruthy();

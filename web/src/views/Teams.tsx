@@ -15,7 +15,7 @@ export function Teams({ rest }: { rest: string[] }) {
     <>
       <h1>Teams</h1>
       <p className="faint">
-        They share one budget. What a team has by right it gets whenever it wants it; what it
+        They share one budget. What a team is guaranteed it gets whenever it wants it; what it
         leaves, others may have, and it gets more until that is paid back. Nobody’s jobs are stopped
         for it.
       </p>
@@ -37,7 +37,7 @@ function NobodyShares() {
         <Empty title="Nobody shares this budget">
           <p>
             <code className="mono">parts</code> in <code className="mono">boa.yaml</code> names
-            teams, what each has by right, and whose jobs it pays for.{" "}
+            teams, what each is guaranteed, and whose jobs it pays for.{" "}
             <a href={linkTo("budget")}>See the budget</a>
           </p>
         </Empty>

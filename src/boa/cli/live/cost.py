@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.amounts import NONE, dollars, duration, rate
+from boa.amounts import NONE, dollars, duration, percent, rate
 from boa.cli import shell
 from boa.cli.console import console, emit_json
 from boa.cli.live.service import connect
@@ -15,7 +15,6 @@ from boa.cli.parsers import SPANS
 from boa.cli.tables import Table, listing
 from boa.errors import InputError
 from boa.model.groupings import EXPECTED, PLAIN, TAG
-from boa.plots.words import percent
 from boa.units import LEAST_HISTORY_S
 
 if TYPE_CHECKING:

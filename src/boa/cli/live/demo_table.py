@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from boa.amounts import dollars, duration, rate
+from boa.amounts import dollars, duration, percent, rate
 from boa.api.answers import Job
 from boa.cli.console import console, note
 from boa.cli.tables import Table
 from boa.model.job import ENDED
 from boa.plots.live import DemoOutcome
-from boa.plots.words import percent
 
 if TYPE_CHECKING:
     from rich.table import Table as LiveTable

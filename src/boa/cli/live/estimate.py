@@ -155,8 +155,9 @@ def _before(found: "JobEstimate") -> list[str]:
         return [f"wait  it {escape(put_off['why'])}"]
     if queue is None:
         return []
-    who = f"{queue['waiting']} job{'s' if queue['waiting'] != 1 else ''}"
-    ahead = f"{who} wait for {queue['gpus']} GPUs before it" if queue["waiting"] else "nobody waits"
+    who = "1 job waits" if queue["waiting"] == 1 else f"{queue['waiting']} jobs wait"
+    what = f"{queue['gpus']} GPU{'s' if queue['gpus'] != 1 else ''}"
+    ahead = f"{who} for {what} before it" if queue["waiting"] else "nobody waits"
     if found.get("displaces"):
         return [f"wait  {ahead}; running jobs would make room for it"]
     if queue["wait_s"] is None:

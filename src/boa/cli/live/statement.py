@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from boa.amounts import days, dollars, duration
+from boa.amounts import days, dollars, duration, percent
 from boa.cli import shell
 from boa.cli.console import console, emit_json, note
 from boa.cli.live.service import connect
@@ -15,7 +15,6 @@ from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.tables import Table, listing
 from boa.errors import FileError, InputError, Refused, UsageError
-from boa.plots.words import percent
 
 if TYPE_CHECKING:
     from boa.api.reports import Statement, StatementAmounts
@@ -152,7 +151,8 @@ def _preempted(found: "Statement") -> list[tuple[str, str]]:
     if stops is None or not (stops["times"] or stops["lost_s"]):
         return []
     lost = f"{duration(stops['lost_s'])} of work lost ({dollars(stops['lost_usd'])})"
-    return [("preempted", f"{stops['times']} times; {lost if stops['lost_s'] else 'no work lost'}")]
+    times = "once" if stops["times"] == 1 else f"{stops['times']:,} times"
+    return [("preempted", f"{times}; {lost if stops['lost_s'] else 'no work lost'}")]
 
 
 def _budget_words(found: "Statement") -> str:
@@ -193,6 +193,6 @@ def _payers(found: "Statement", width: int) -> Table:
                 percent(spent / right) if right else "–",
             )
         )
-    right_hand = ("by right", "spent", "of its right")
+    right_hand = ("guaranteed", "spent", "of the guarantee")
     names = ("part of the budget", "of")
     return listing((*names, *right_hand), rows, width, right=right_hand, cut=names, drop=("of",))

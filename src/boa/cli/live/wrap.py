@@ -226,5 +226,7 @@ def _checked(report: checking.Report, json: bool) -> int:
         rows.add_row(finding.check, mark, escape(finding.seen + to_do))
     gpus = "1 GPU" if report.width == 1 else f"{report.width} GPUs"
     verdict = "is elastic" if report.ready else "is not elastic yet"
+    if report.ready and not report.uses_width:
+        verdict = "stops and resumes, but nothing in it goes by the number of GPUs"
     console().print(rows, f"At {gpus} this command {verdict}.")
     return 0 if report.ready else 1

@@ -174,7 +174,7 @@ def parts_table(parts: "list[BudgetPart]") -> Table:
     """Those who share the budget, one row each, below the one they are a part of."""
     table = Table()
     table.add_column("part", no_wrap=True, max_width=24)
-    columns = ["by right", "now", "at most", "spends now", "has lent"]
+    columns = ["guaranteed", "now", "at most", "spends now", "has lent"]
     capped = any(part["max_spend_per_hour"] is not None for part in parts)
     on_terms = any("stretch" in part for part in parts)
     columns += ["hard cap"] * capped + ["left of"] * on_terms

@@ -95,11 +95,11 @@ def outcome_document(outcome: "Outcome") -> dict[str, Any]:
 
 
 def _print(workload: "Workload", outcome: "Outcome") -> None:
-    from boa.amounts import duration
+    from boa.amounts import duration, percent
     from boa.cli.markup import escape
     from boa.cli.plan.plan_table import spelled
     from boa.cli.tables import Table
-    from boa.plots.words import Money, percent
+    from boa.plots.words import Money
 
     money, out = Money.of(workload), console()
     out.print(f"[bold]spend[/bold]        {money.rate(outcome.spend)}")

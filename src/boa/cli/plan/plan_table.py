@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boa.amounts import duration
+from boa.amounts import duration, percent
 from boa.cli.console import console
 from boa.cli.markup import escape
 from boa.cli.plan.foretelling import bill_words, jct_words
 from boa.cli.tables import Table
 from boa.model.plan import ClassPlan
 from boa.model.workload import JobClass, Workload
-from boa.plots.words import Money, percent, routed_runs, runs, significant
+from boa.plots.words import Money, routed_runs, runs, significant
 from boa.solver.objective import ClassOutcome
 from boa.solver.shared import BudgetOutcome
 from boa.solver.solution import Frugal, Solution
@@ -145,7 +145,7 @@ def budget_table(workload: Workload, solution: Solution, money: Money) -> Table:
     """One row per budget that is shared, its parts below it, and what no part of it pays for."""
     table = Table()
     table.add_column("budget", no_wrap=True, max_width=24)
-    columns = ("by right", "at most", "spends", "JCT", "alone", f"{money.one_more} saves")
+    columns = ("guaranteed", "at most", "spends", "JCT", "alone", f"{money.one_more} saves")
     for column in columns:
         table.add_column(column, justify="right")
     depth: dict[str | None, int] = {None: -1}

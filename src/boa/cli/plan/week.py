@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boa.amounts import duration
+from boa.amounts import duration, percent
 from boa.cli import options
 from boa.cli.console import console, emit_json, working
 from boa.cli.markup import escape
 from boa.cli.plan.planning_rules import PlanningRules
 from boa.cli.tables import Table
-from boa.plots.words import Money, percent
+from boa.plots.words import Money
 
 if TYPE_CHECKING:
     from boa.model.calendar import Calendar

@@ -239,9 +239,10 @@ def _widths(workload: "Workload", job_class: "JobClass") -> dict[GpuName, list[i
 
 
 def _print(workload: "Workload", document: Mapping[str, Any]) -> None:
+    from boa.amounts import percent
     from boa.cli.markup import escape
     from boa.cli.tables import Table
-    from boa.plots.words import Money, percent, significant
+    from boa.plots.words import Money, significant
 
     out, money = console(), Money.of(workload)
     for gpu in workload.gpu_types.values():

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from boa.amounts import dollars, duration
+from boa.amounts import dollars, duration, percent
 from boa.cli.console import console
 from boa.cli.markup import escape
 from boa.cli.plan.plan_table import spelled
 from boa.cli.tables import Table
 from boa.model.workload import Billing
-from boa.plots.words import Money, percent, significant
+from boa.plots.words import Money, significant
 from boa.sim.comparison import counts_gpus, money_key
 from boa.sim.sweep import document_of
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.amounts import duration
+from boa.amounts import duration, percent
 from boa.cli import options, shell
 from boa.cli.console import (
     check_writable,
@@ -21,7 +21,7 @@ from boa.cli.simulate.shared_options import TracePath
 from boa.cli.simulate.trace_load import Load, least_gpus
 from boa.cli.simulate.trace_reading import ReadingOptions, note_drawn
 from boa.errors import InputError
-from boa.plots.words import percent, significant
+from boa.plots.words import significant
 from boa.units import SECONDS_PER_HOUR, GpuName
 
 if TYPE_CHECKING:

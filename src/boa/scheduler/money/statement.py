@@ -20,8 +20,8 @@ from boa.units import Seconds
 
 RULE = (
     "Idle GPUs and nodes that boot or go are shared out in proportion to the dollars that jobs "
-    "held in the same month, and shown apart. Amounts are rounded to cents so that they add up "
-    "to the bill."
+    "held in the same month, and shown apart. Amounts add up to the bill in whole cents; those "
+    "below ten cents may be shown with more digits."
 )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from boa.model.cloud import CloudNode
-from boa.model.cluster import NodeId
+from boa.model.cluster import JobId, NodeId
 from boa.model.runs import RunEvent
 from boa.model.workload import GpuType
 from boa.units import GpuName, Seconds
@@ -35,6 +35,8 @@ class CloudRefused:
 class EdgeTrouble:
     who: Literal["engine", "cloud"]
     text: str
+    job: JobId | None = None
+    """The job whose run is in trouble; None: all are."""
 
 
 Said: TypeAlias = EngineSaid | CloudListed | CloudRefused | EdgeTrouble

@@ -20,9 +20,13 @@ class Reports:
         self._beliefs, self._sampling = beliefs, sampling
         self._last: dict[str, Report] = {}
         """The newest of every running attempt; rates are differences to it."""
+        self._first: dict[str, Report] = {}
+        """The first of every running attempt, which tells when its training began: those that
+        follow may say no more than that a checkpoint was saved."""
 
     def take(self, draft: Draft, incoming: deque[Report]) -> None:
         for job_id in self._last.keys() - draft.jobs.keys():
+            self._first.pop(job_id, None)
             ended = draft.changes.jobs.get(job_id)
             if ended is None:  # it was stored as ended by a step before
                 del self._last[job_id]
@@ -62,7 +66,10 @@ class Reports:
             # Until the report before, at least: the last one may come after its checkpoint.
             until = draft.now - (report.uptime_s - before.uptime_s)
             return replace(job, run=replace(run, trained_at=max(until, run.trained_at or 0.0)))
-        told = rescaling.told(run, report, draft.now, before)
+        if run.reported_at is None:
+            self._first[job.id] = report
+        first = self._first.get(job.id)
+        told = rescaling.told(run, report, draft.now, first)
         if not told.parts:
             return job
         self._beliefs.rescaled(job, told)

@@ -113,7 +113,8 @@ def _waits(found: JobEstimate) -> str:
     if queue is None:
         return ""
     who = f"{queue.waiting} jobs wait" if queue.waiting != 1 else "1 job waits"
-    before = f" {who} before it for {queue.gpus} GPUs." if queue.waiting else ""
+    what = f"{queue.gpus} GPU{'s' if queue.gpus != 1 else ''}"
+    before = f" {who} before it for {what}." if queue.waiting else ""
     if queue.wait_s is None:
         return f"{before} When there are GPUs for it, nobody knows."
     if queue.wait_s <= 0:

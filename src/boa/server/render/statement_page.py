@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 
+from boa.amounts import percent
 from boa.api.reports import Statement, StatementAmounts, StatementDay, StatementPayer
 
 HELD, IDLE, BOOTING = "#0072B2", "#E69F00", "#9ca3af"
@@ -98,7 +99,7 @@ def _figures(found: Statement) -> str:
     figures = (
         ("bill", _usd(found["total_usd"])),
         ("the month's budget", _usd(found["budget_usd"])),
-        ("of the budget", f"{100 * share:.1f} %"),
+        ("of the budget", percent(share)),
         ("held by jobs", _usd(found["held_usd"])),
         ("idle", _usd(found["idle_usd"])),
         ("booting", _usd(found["booting_usd"])),
@@ -157,13 +158,13 @@ def _payers(payers: Sequence[StatementPayer]) -> str:
     rows = []
     for payer in payers:
         right = payer["budget_usd"]
-        share = f"{100 * payer['with_parts_usd'] / right:.1f} %" if right else NOBODYS
+        share = percent(payer["with_parts_usd"] / right) if right else NOBODYS
         said = (
             *(NOBODYS if right is None else _usd(right), _usd(payer["total_usd"])),
             *(_usd(payer["with_parts_usd"]), share),
         )
         rows.append(([payer["name"], payer["above"] or ""], said))
-    heads = ("by right", "its own", "with its parts", "of its right")
+    heads = ("guaranteed", "its own", "with its parts", "of the guarantee")
     return f"<h2>By part of the budget</h2>{_table(('part', 'of'), heads, rows)}"
 
 

@@ -1,10 +1,14 @@
 """Progress of a job by the numbers that its log repeats, leaves out and begins again with."""
 
+import bisect
+import statistics
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from boa.train import session
@@ -13,8 +17,9 @@ from boa.train.wrap.reading import BAR_TOTAL, COUNTED, TOTAL, TOTAL_EPOCHS, TOTA
 
 MOST_REMEMBERED = 10_000
 """Lines of progress that are kept, to know how far training was when a checkpoint was written."""
-READY_LATE_S = 2.0
-"""Training that began longer ago than this does not begin with its first line."""
+RIGHT_AFTER = 0.05
+"""A checkpoint that was written this part of the time between two lines, or less, before the second
+one belongs to the second: its script saves first, and then prints."""
 Unit: TypeAlias = Literal["steps", "epochs", "parts"]
 """Units of a log's count; parts: of epochs, as `0.25`."""
 UNKNOWN = Totals()
@@ -63,12 +68,8 @@ class Account:
         unit: Unit | None = None,
         per_step: float = 1.0,
         totals: Totals = UNKNOWN,
-        rate: float | None = None,
     ) -> None:
-        """`mark`: where this attempt goes on from; None: unknown, the first line will tell.
-
-        `rate`: steps per second at this width, as far as earlier attempts know.
-        """
+        """`mark`: where this attempt goes on from; None: unknown, the first line will tell."""
         self._lock = threading.Lock()
         self.first_epoch = first_epoch
         """The number that the log has for its first epoch, 0 or 1; None: not seen yet."""
@@ -81,7 +82,7 @@ class Account:
         """Whether epochs show only by bars that begin again."""
         self._fresh, self._unknown = mark == Mark(), mark is None
         self._epochs = session.context().epochs
-        self.per_step, self._rate = per_step, rate
+        self.per_step = per_step
         mark = mark or Mark()
         self._turn, self._count, self._whole = mark.turn, mark.count, mark.whole
         self._told_turn: int | None = None  # of a line that has an epoch alone
@@ -132,10 +133,26 @@ class Account:
         left, sure = self._left()
         return left == 0 and (sure or (exited and not self._of_bar))
 
+    @property
+    def grain(self) -> float:
+        """Count from one line to the next, as most of them are; 0: too few lines."""
+        with self._lock:
+            counts = [mark.count for told, mark in self._history if told]
+        gaps = [after - before for before, after in pairwise(counts) if after > before]
+        return statistics.median(gaps) if gaps else 0.0
+
     def at(self, when: float) -> Mark:
-        """Return how far training was at a real time, by the lines until then."""
-        before = (found for told, found in reversed(self._history) if told <= when)
-        return next(before, self._history[0][1])
+        """Return how far training was at a real time, by the lines until then, and by one that came
+        `RIGHT_AFTER`."""
+        with self._lock:
+            history = list(self._history)
+        number = bisect.bisect_right(history, when, key=itemgetter(0))
+        told, mark = history[max(number - 1, 0)]
+        if told and number < len(history):
+            late, following = history[number]
+            if late - when <= RIGHT_AFTER * (late - told):
+                return following
+        return mark
 
     def hear(self, found: Mapping[str, float]) -> bool:
         """Take the numbers of a line; return whether any of them says how far training is."""
@@ -224,11 +241,9 @@ class Account:
         self._is_ready = self._is_ready or begins
 
     def _begins_now(self, steps: float) -> bool:
-        """Return whether the first line says that training begins: scripts that print every 500
-        steps began long before it."""
-        if steps <= 0 or self.unit != "steps":
-            return steps <= 0
-        return steps <= 1 or (self._rate is not None and steps / self._rate <= READY_LATE_S)
+        """Return whether the first line says that training begins. Scripts that print every few
+        steps began before it: the service finds out when, by the pace that follows."""
+        return steps <= (1 if self.unit == "steps" else 0)
 
     def _set(self, turn: int, count: float, each: float) -> None:
         """The script has gone on from another checkpoint than the newest that was seen."""

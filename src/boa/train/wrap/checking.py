@@ -12,8 +12,8 @@ from typing import IO
 
 from boa.train import session
 from boa.train.wrap import reading, running
-from boa.train.wrap.account import Mark
-from boa.train.wrap.fitting import is_fixed, width_of
+from boa.train.wrap.account import Account, Mark
+from boa.train.wrap.fitting import is_fixed, uses_width, width_of
 
 LONGEST_EXAMPLE = 80
 """Characters of a line that is shown."""
@@ -81,6 +81,8 @@ class Report:
 
     width: int
     findings: tuple[Finding, ...]
+    uses_width: bool = True
+    """Whether the command is seen to get its number of GPUs."""
 
     @property
     def ready(self) -> bool:
@@ -107,17 +109,8 @@ def check(wrapped: running.Wrapped, width: int | None, limit_s: float, out: IO[b
             )
             return Report(width=gpus, findings=tuple(findings))
         findings.append(_resumed(first, wrapped, environment, limit_s, out))
-        if is_fixed(wrapped.command) and not wrapped.samples_per_step:
-            findings.append(
-                Finding(
-                    check="batch",
-                    ok=None,
-                    seen="nothing in the command goes by the width",
-                    to_do="if every GPU has its own batch: --samples-per-step '16*{width}', or "
-                    "--batch-size {256/width} in the command",
-                )
-            )
-        return Report(width=gpus, findings=tuple(findings))
+        findings += _gpus(wrapped)
+        return Report(width=gpus, findings=tuple(findings), uses_width=uses_width(wrapped.command))
 
 
 @contextlib.contextmanager
@@ -159,10 +152,19 @@ def _progress(trial: Trial) -> Finding:
             to_do="print the step now and then, such as 'step 120/900', or name its pattern with "
             "--pattern 'it=(?P<step>\\d+)'; for slow scripts give --check-s more time",
         )
-    line = trial.lines[-1]
-    unit = "steps" if trial.account.unit == "steps" else "epochs"
-    unit = "samples" if trial.account.per_step != 1 else unit
-    return Finding(check="progress", ok=True, seen=f"{unit}, from {_shown(line)}")
+    unit, each = _unit(trial.account), trial.account.per_step
+    if _is_in_samples(trial.account):
+        unit = f"samples, {each:g} per step"
+    return Finding(check="progress", ok=True, seen=f"{unit}, from {_shown(trial.lines[-1])}")
+
+
+def _unit(account: Account) -> str:
+    """Return the unit that the log counts in."""
+    return "steps" if account.unit == "steps" else "epochs"
+
+
+def _is_in_samples(account: Account) -> bool:
+    return account.unit == "steps" and account.per_step != 1
 
 
 def _total(trial: Trial) -> Finding:
@@ -170,7 +172,10 @@ def _total(trial: Trial) -> Finding:
     if total is None:
         to_do = "print it ('step 120/900', 'epoch 3/10'), or give --max-steps N in the command"
         return Finding(check="total", ok=None, seen="unknown", to_do=to_do)
-    return Finding(check="total", ok=True, seen=f"{total:,.6g}")
+    seen = f"{total:,.6g} {_unit(trial.account)}"
+    if _is_in_samples(trial.account):
+        seen = f"{total:,.6g} samples ({total / trial.account.per_step:,.6g} steps)"
+    return Finding(check="total", ok=True, seen=seen)
 
 
 def _loss(trial: Trial) -> Finding:
@@ -200,9 +205,13 @@ def _interval(trial: Trial) -> str:
         return ""
     seconds = statistics.median(after[2] - before[2] for before, after in pairs)
     counts = [b[1].count - a[1].count for a, b in pairs if b[1].turn == a[1].turn]
-    steps = statistics.median(counts) if counts else 0
-    unit = "steps" if trial.account.unit == "steps" else "epochs"
-    often = f"every {steps:g} {unit}, " if steps > 0 else ""
+    grain, unit = trial.account.grain, _unit(trial.account)
+    if grain > 1:  # the log says only about where each was
+        steps = statistics.fmean(counts) if counts else 0.0
+        often = f"about every {steps:.3g} {unit}, " if steps > grain else ""
+    else:
+        steps = statistics.median(counts) if counts else 0.0
+        often = f"every {steps:g} {unit}, " if steps > 0 else ""
     return f", {often}every {seconds:.2g} s: grace_s should be longer"
 
 
@@ -227,7 +236,9 @@ def _resumed(
         limit_s,
     )
     ended = again.follow()
-    begins, at = again.account.first, _words(saved)
+    begins, at = again.account.first, _words(first.account, saved)
+    if first.account.grain > 1:
+        at = f"about {at}"
     if begins is None:
         how = f"exit code {ended.exit_code}" if ended.done or ended.exit_code else "too slow"
         return Finding(
@@ -245,19 +256,43 @@ def _resumed(
         )
     fresh = _place(begins) == _place(first.account.first)
     if _place(begins) > _place(saved) or (_place(begins) == _place(saved) and not fresh):
-        seen = f"started again, it goes on at {_words(begins)}; the checkpoint was at {at}"
+        seen = f"started again, its first line is of {_words(again.account, begins)}; "
+        seen += f"the checkpoint is of {at}"
         return Finding(check="resume", ok=True, seen=seen)
     return Finding(
         check="resume",
         ok=False,
-        seen=f"started again, it begins at {_words(begins)}; the checkpoint was at {at}",
+        seen=f"started again, its first line is of {_words(again.account, begins)}; "
+        f"the checkpoint is of {at}",
         to_do="load the newest checkpoint at the start, or have it named with "
         "--resume '--resume {checkpoint}'",
     )
 
 
-def _words(mark: Mark) -> str:
-    return f"epoch {mark.turn}, {mark.count:g}" if mark.turn else f"{mark.count:g}"
+def _gpus(wrapped: running.Wrapped) -> Iterator[Finding]:
+    """Say what more GPUs may not change."""
+    if not uses_width(wrapped.command):
+        but = ", but --samples-per-step does" if "width" in wrapped.samples_per_step else ""
+        yield Finding(
+            check="GPUs",
+            ok=None,
+            seen=f"nothing in the command goes by the number of GPUs{but}",
+            to_do="start it with torchrun, or pass {width} to it, unless it finds its GPUs itself",
+        )
+    if is_fixed(wrapped.command) and not wrapped.samples_per_step:
+        yield Finding(
+            check="batch",
+            ok=None,
+            seen="nothing in the command is calculated from the number of GPUs",
+            to_do="if every GPU has its own batch: --samples-per-step '16*{width}', or "
+            "--batch-size {256/width} in the command",
+        )
+
+
+def _words(account: Account, mark: Mark) -> str:
+    if account.unit != "steps":
+        return f"epoch {mark.count:g}"
+    return f"epoch {mark.turn}, step {mark.count:g}" if mark.turn else f"step {mark.count:g}"
 
 
 def _shown(line: str) -> str:

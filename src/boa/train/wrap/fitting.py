@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boa.train.wrap.placeholders import filled, has_placeholder
+from boa.train.wrap.placeholders import filled, has_arithmetic, has_placeholder
 
 CHECKPOINT = "{checkpoint}"
 """Stands for the path of the newest checkpoint in a command."""
@@ -65,11 +65,16 @@ def resumed(
 
 
 def is_fixed(command: Sequence[str]) -> bool:
-    """Return whether the command looks as if every GPU gets a fixed batch: a launcher, and nothing
-    in its arguments that goes by the width."""
-    own = launcher_of(command)[0]
-    words = _without(command, own.processes) if own else command
-    return own is not None and not any(has_placeholder(word) for word in words)
+    """Return whether the command looks as if every GPU gets a fixed batch: nothing in it is
+    calculated from the width."""
+    return not any(has_arithmetic(word) for word in command)
+
+
+def uses_width(command: Sequence[str]) -> bool:
+    """Return whether the command is seen to get the job's width: by a launcher, a placeholder or
+    the variable."""
+    is_launched = launcher_of(command)[0] is not None
+    return is_launched or any(has_placeholder(each) or "BOA_WIDTH" in each for each in command)
 
 
 def launcher_of(words: Sequence[str]) -> tuple[Launcher | None, int]:

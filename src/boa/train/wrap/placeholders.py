@@ -9,6 +9,11 @@ from fractions import Fraction
 MOST_CHARACTERS = 200
 _BRACES = re.compile(r"(?<!\$)\{((?:width|[\d.\s()+*/-])+)\}")
 """Braces around numbers, signs and `width`: JSON and the shell's ${width} are none."""
+_NAMED = re.compile(r"(?<!\$)\{([\w.\s()+*/-]+)\}")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_CODE = re.compile(r"[\"'\n;]")
+"""Signs of a program's text, whose braces are its own."""
+_EXPECTED = "numbers and width with + - * / // ( ), such as {256/width}"
 _OPERATIONS: dict[type[ast.AST], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -31,8 +36,18 @@ def has_placeholder(word: str) -> bool:
     return any("width" in match[1] for match in _BRACES.finditer(word))
 
 
+def has_arithmetic(word: str) -> bool:
+    """Return whether any braces of the word are filled in with more than the width itself."""
+    return has_placeholder(word.replace("{width}", ""))
+
+
 def filled(word: str, width: int) -> str:
-    """Return the word with its placeholders as whole numbers; raise `Unfit` where one is not."""
+    """Return the word with its placeholders as whole numbers; raise `Unfit` where one is not, or
+    has another name than `width` in it."""
+    for match in _NAMED.finditer(word) if not _CODE.search(word) else ():
+        unknown = [name for name in _NAME.findall(match[1]) if name != "width"]
+        if unknown and _is_arithmetic(match[1]):
+            raise Unfit(match[0], f"has the unknown name {unknown[0]!r} in it", _EXPECTED)
 
     def number(match: re.Match[str]) -> str:
         if "width" not in match[1]:
@@ -62,15 +77,27 @@ def samples_per_step(text: str, width: int) -> float:
 def value(expression: str, width: int, text: str = "") -> Fraction:
     """Evaluate numbers and `width` with + - * / // and parentheses, exactly."""
     text = text or expression
-    expected = "numbers and width with + - * / // ( ), such as {256/width}"
     if len(expression) > MOST_CHARACTERS:
-        raise Unfit(f"{text[:20]}…", f"has more than {MOST_CHARACTERS} characters", expected)
+        raise Unfit(f"{text[:20]}…", f"has more than {MOST_CHARACTERS} characters", _EXPECTED)
     try:
         return _value(ast.parse(expression.strip(), mode="eval").body, width)
     except ZeroDivisionError:
-        raise Unfit(text, f"divides by zero at width {width}", expected) from None
+        raise Unfit(text, f"divides by zero at width {width}", _EXPECTED) from None
     except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
-        raise Unfit(text, "cannot be evaluated", expected) from None
+        raise Unfit(text, "cannot be evaluated", _EXPECTED) from None
+
+
+def _is_arithmetic(expression: str) -> bool:
+    """Return whether it looks like arithmetic with numbers or the width, and is no name such as
+    {train/val} and {cifar-10}."""
+    try:
+        nodes = list(ast.walk(ast.parse(expression.strip(), mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    signs = ast.Add | ast.Mult | ast.Div | ast.FloorDiv
+    numbers = any(isinstance(node, ast.Constant) for node in nodes)
+    widths = any(isinstance(node, ast.Name) and node.id == "width" for node in nodes)
+    return widths or (numbers and any(isinstance(node, signs) for node in nodes))
 
 
 def _value(node: ast.expr, width: int) -> Fraction:

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 
 from boa.train.wrap.fitting import launcher_of
 
@@ -20,6 +21,18 @@ def below(pid: int) -> dict[int, str]:
             found[child] = began
             waiting.append(child)
     return found
+
+
+def have_open(pid: int, path: str) -> bool:
+    """Return whether a process, or any that it has begun, has a file open."""
+    path = os.path.realpath(path)
+    for each in (pid, *below(pid)):
+        with suppress(OSError):
+            for fd in os.listdir(f"/proc/{each}/fd"):
+                with suppress(OSError):
+                    if os.readlink(f"/proc/{each}/fd/{fd}") == path:
+                        return True
+    return False
 
 
 def to_ask(pid: int, command: Sequence[str]) -> list[int]:

@@ -88,7 +88,12 @@ class Run:
         patterns = list(wrapped.checkpoints)
         if folder is not None and wrapped.checkpoints is watching.USUAL:
             patterns += [str(folder / each) for each in watching.USUAL]
-        self.watch = watching.Watch(os.getcwd(), patterns, wrapped.settle_s)
+        self.watch = watching.Watch(
+            os.getcwd(),
+            patterns,
+            wrapped.settle_s,
+            lambda path: processes.have_open(self._child.pid, path),
+        )
         self.memory = Memory.read(folder)
         self.newest = self.memory.newest() or self.watch.newest()
         mark = self.memory.saved.get(self.newest) if self.newest else Mark()
@@ -101,10 +106,9 @@ class Run:
             unit=self.memory.unit,
             per_step=placeholders.samples_per_step(per_step, self._width) if per_step else 1.0,
             totals=reading.totals_of(wrapped.command),
-            rate=self.memory.rate(self._width),
         )
         self._before = self.memory.paces.get(self._width, (0.0, 0.0))
-        self._writing: dict[str, tuple[float, Mark]] = {}  # checkpoints that are not whole yet
+        self._writing: dict[str, float] = {}  # checkpoints that are not whole yet: written when
         self._is_safe = self._has_saved = False
         self._saved_at: float | None = None  # when the newest was written, or training began
         grace_s = _seconds(environment.get("BOA_GRACE_S"), GRACE_S)
@@ -116,7 +120,11 @@ class Run:
         self._tracked = tempfile.NamedTemporaryFile(prefix="boa-wrap-")  # noqa: SIM115
         self._rest = b""
         self._reading = threading.Lock()
-        self._child = self._begin(environment)
+        try:
+            self._child = self._begin(environment)
+        except BaseException:
+            self._tracked.close()
+            raise
         assert self._child.stdout is not None
         self._output = self._child.stdout
         self._pipe = self._output.fileno()
@@ -194,10 +202,11 @@ class Run:
     def _look(self, *, over: bool = False) -> None:
         """Look at its checkpoints: which are new, which are whole; `over`: it writes no more."""
         for path, when in self.watch.changing():
-            self._writing[path] = (when, self.account.at(when))
+            self._writing[path] = when
         whole = self.watch.whole(over=over)
         for path in whole:
-            when, mark = self._writing.pop(path, (time.time(), self.account.now))
+            when = self._writing.pop(path, time.time())
+            mark = self.account.at(when)  # only now: a line may have come right after it
             self.memory.saved.pop(path, None)
             self.memory.saved[path] = mark
             self._note_interval(when)

@@ -4,7 +4,7 @@ import glob
 import itertools
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 SETTLE_S = 1.0
@@ -26,6 +26,8 @@ class _Mark(NamedTuple):
     size: int
     renamed: bool
     """Whether it was put in its place after it was written: it need not rest to be whole."""
+    inode: int
+    """Inode of a single file; 0: a folder."""
 
 
 class Seen(NamedTuple):
@@ -37,14 +39,23 @@ class Seen(NamedTuple):
     """When it was first found so, by the monotonic clock."""
     known: bool
     """Whether it was there before this attempt began."""
+    replaced: bool = False
+    """Whether it is another file than the one that had its name at the look before."""
 
 
 class Watch:
     """Checkpoints under `home` by patterns, with a look at them now and then."""
 
-    def __init__(self, home: str, patterns: Sequence[str], settle_s: float = SETTLE_S) -> None:
+    def __init__(
+        self,
+        home: str,
+        patterns: Sequence[str],
+        settle_s: float = SETTLE_S,
+        is_open: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        """`is_open`: whether the script has this file open; unknown counts as open."""
         self._patterns = [os.path.join(home, os.path.expandvars(each)) for each in patterns]
-        self._settle_s = settle_s
+        self._settle_s, self._is_open = settle_s, is_open
         self._seen = {
             path: Seen(path, mark, 0.0, known=True) for path, mark in self._there().items()
         }
@@ -59,7 +70,8 @@ class Watch:
         for path, mark in found.items():
             before = self._seen.get(path)
             if before is None or before.mark != mark:
-                self._seen[path] = Seen(path, mark, now, known=False)
+                replaced = before is not None and 0 < before.mark.inode != mark.inode > 0
+                self._seen[path] = Seen(path, mark, now, known=False, replaced=replaced)
                 news.append((path, mark.newest / 1e9))
         self._told -= {path for path, _ in news}
         return news
@@ -71,10 +83,15 @@ class Watch:
             seen
             for path, seen in self._seen.items()
             if path not in self._told
-            and (over or seen.mark.renamed or now - seen.since >= self._settle_s)
+            and (over or now - seen.since >= self._settle_s or self._is_in_place(seen))
         ]
         self._told |= {seen.path for seen in resting}
         return [seen.path for seen in sorted(resting, key=lambda seen: seen.mark.newest)]
+
+    def _is_in_place(self, seen: Seen) -> bool:
+        """Whether it was written under another name, and then renamed. A small file may have both
+        times from one tick of the clock: then it is another file, which nobody writes to."""
+        return seen.mark.renamed or (seen.replaced and not self._is_open(seen.path))
 
     def newest(self) -> str | None:
         """The newest that was there when this attempt began."""
@@ -94,7 +111,7 @@ class Watch:
 
 
 def _mark(path: str) -> _Mark:
-    newest = files = size = 0
+    newest = files = size = inode = 0
     renamed = False
     for each in itertools.islice(_files(path), MOST_FILES):
         try:
@@ -104,7 +121,8 @@ def _mark(path: str) -> _Mark:
         newest, files, size = max(newest, about.st_mtime_ns), files + 1, size + about.st_size
         # a write moves both times, a new name the second alone
         renamed = each == path and about.st_ctime_ns > about.st_mtime_ns
-    return _Mark(newest, files, size, renamed)
+        inode = about.st_ino if each == path else 0
+    return _Mark(newest, files, size, renamed, inode)
 
 
 def _files(path: str) -> Iterator[str]:

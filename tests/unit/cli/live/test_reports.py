@@ -5,10 +5,12 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from boa.amounts import dollars
+from boa.cli.live import statement
 from boa.model.budgets import Budget
 from boa.model.calendar import Calendar, Period
 from boa.model.notices import MonthSpent
@@ -52,6 +54,13 @@ def test_a_statement_is_told_in_words_and_says_its_rule(run: Boa, service: FakeS
     assert "bill      $4.00" in said
     assert "resnet18" in said
     assert "shared out in proportion" in said.replace("\n", " ")
+    assert "below ten cents may be shown with more digits" in said.replace("\n", " ")
+
+
+@pytest.mark.parametrize(("times", "words"), [(1, "once"), (2, "2 times"), (1200, "1,200 times")])
+def test_how_often_jobs_were_preempted_is_counted_in_words(times: int, words: str) -> None:
+    found: Any = {"preempted": {"times": times, "lost_s": 0.0, "lost_usd": 0.0}}
+    assert statement._preempted(found) == [("preempted", f"{words}; no work lost")]
 
 
 def test_the_budget_of_a_month_in_which_the_service_began_is_for_its_days(

@@ -356,6 +356,21 @@ def reports(live: Live, job_id: str, units: float, **fields: Any) -> None:
     live.settle()
 
 
+def test_a_checkpoint_that_is_told_between_two_lines_is_no_pace(lives: Any) -> None:
+    """A wrapped script prints every 5 s, and is up after 3 s: 5 steps of 1 s are no rescaling."""
+    live: Live = lives(profile("long", work=(36_000.0,), rescale_s=1000.0), billing="gpu")
+    job_id = live.submit(spec("long", gpus=GpuLimits(max=1)))
+    began = live.loop.now()
+    for at_s, steps in ((8.0, 5.0), (12.5, 5.0), (13.0, 10.0)):
+        live.advance(began + at_s - live.loop.now(), tick=0.5)
+        said = replace(report(at_s, steps, attempt=live.job(job_id).attempts), job=job_id)
+        live.loop.report(said)
+        live.settle()
+    run = live.job(job_id).run
+    assert run is not None
+    assert run.rescale == {TOTAL: pytest.approx(3.0)}
+
+
 def test_what_a_job_tells_is_kept_shown_and_counted_and_outlives_a_crash(lives: Any) -> None:
     live: Live = lives(profile("long", work=(36_000.0,), rescale_s=1000.0), billing="gpu")
     job_id = live.submit(spec("long"))

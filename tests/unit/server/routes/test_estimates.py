@@ -121,6 +121,15 @@ def test_the_command_shows_it_in_a_few_lines(run: Boa, service: FakeService) -> 
     assert found["estimate"]["cost_usd"] == 5.0
 
 
+def test_one_job_waits_for_one_gpu(run: Boa, service: FakeService) -> None:
+    assert KNOWN.queue is not None
+    service.control.estimated = replace(KNOWN, queue=replace(KNOWN.queue, waiting=1, gpus=1))
+    said = run("submit", "--class", "net", "--estimate", "true")
+    assert "wait  1 job waits for 1 GPU before it; it would start" in said
+    words = run.json("submit", "--class", "net", "--estimate", "true")["estimate"]["words"]
+    assert " 1 job waits before it for 1 GPU." in words
+
+
 @pytest.mark.parametrize(
     ("priority", "time", "cost", "wait"),
     [

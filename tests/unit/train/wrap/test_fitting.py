@@ -5,7 +5,7 @@ import re
 import pytest
 
 from boa.train.wrap import placeholders
-from boa.train.wrap.fitting import fitted, is_fixed
+from boa.train.wrap.fitting import fitted, is_fixed, uses_width
 
 IN_JOB = {"BOA_WIDTH": "4", "MASTER_PORT": "20001"}
 
@@ -126,10 +126,67 @@ def test_outside_of_a_job_placeholders_stand_for_one_gpu() -> None:
         ("accelerate launch t.py --lr 1", True),
         ("torchrun --nproc-per-node {width} t.py", True),
         ("torchrun t.py --batch-size {64/width}", False),
-        ("python t.py", False),
+        ("python t.py", True),
+        ("python t.py --world {width}", True),
+        ("python t.py --world={width} --batch-size={64/width}", False),
+        ("torchrun t.py --batch-size {16*width}", False),
     ],
 )
-def test_a_launcher_without_a_placeholder_has_a_fixed_batch_per_gpu(
+def test_a_command_that_calculates_nothing_from_the_width_has_a_fixed_batch_per_gpu(
     command: str, fixed: bool
 ) -> None:
     assert is_fixed(command.split()) == fixed
+
+
+@pytest.mark.parametrize(
+    ("command", "uses"),
+    [
+        ("torchrun t.py", True),
+        ("python t.py --world {width}", True),
+        ("sh -c torchrun\t--nproc-per-node=$BOA_WIDTH\tt.py", True),
+        ("python t.py", False),
+        ("python t.py --lr 1", False),
+    ],
+)
+def test_a_command_uses_the_width_by_a_launcher_a_placeholder_or_the_variable(
+    command: str, uses: bool
+) -> None:
+    assert uses_width(command.split(" ")) == uses
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("{8/widht}", "widht"),
+        ("--batch={64//Width}", "Width"),
+        ("{widht*16}", "widht"),
+        ("{width-gpus}", "gpus"),
+        ("{(world + 1) * 2}", "world"),
+    ],
+)
+def test_an_unknown_name_in_arithmetic_is_refused_with_its_placeholder(
+    word: str, name: str
+) -> None:
+    problem = f"has the unknown name {name!r} in it; expected numbers and width"
+    with pytest.raises(placeholders.Unfit, match=re.escape(problem)) as refused:
+        placeholders.filled(word, 2)
+    assert refused.value.text in word
+    assert refused.value.text.startswith("{")
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "{train/val}",
+        "{cifar-10}",
+        "{imagenet-1k}",
+        "{step}",
+        "{rank:02d}",
+        "${8/widht}",
+        "print(f'{n*16}')",
+        '{"lr": 1}',
+        "{print NR*2}",
+    ],
+)
+def test_braces_that_are_no_arithmetic_pass_untouched(word: str) -> None:
+    assert placeholders.filled(word, 2) == word

@@ -255,27 +255,48 @@ def test_progress_within_epochs_is_not_counted_twice_after_a_restart(begin: Begi
 
 
 @pytest.mark.parametrize(
-    ("lines", "rate", "ready"),
+    ("line", "ready"),
     [
-        (["Epoch 1/10"], None, True),
-        (["Epoch 1 loss 0.5"], None, False),  # at the end of a first epoch of an hour
-        (["0%|  | 0/1000 [00:00<?]"], None, True),
-        (["step 1"], None, True),
-        (["step 1"], 0.01, True),
-        (["step 500"], None, False),
-        (["step 500"], 1.0, False),
-        (["step 8"], 10.0, True),
+        ("Epoch 1/10", True),
+        ("Epoch 1 loss 0.5", False),  # at the end of a first epoch of an hour
+        ("0%|  | 0/1000 [00:00<?]", True),
+        ("step 1", True),
+        ("step 5", False),  # five steps are no part of the rescaling, however short they are
+        ("step 500", False),
     ],
 )
 def test_ready_is_told_where_training_begins_and_not_an_hour_later(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch, lines: list[str], rate: float, ready: bool
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, line: str, ready: bool
 ) -> None:
     """The service takes a report without progress for the end of the rescaling."""
     now = begin()
     told: list[float] = []
     monkeypatch.setattr(now, "_send", lambda **_: told.append(now.units))
-    heard(Account(Mark(), rate=rate), *lines)
+    heard(Account(Mark()), line)
     assert (told[0] == 0) == ready
+
+
+@pytest.mark.parametrize(
+    ("written_s", "count"),
+    [
+        (0.0, 0),  # before the first line
+        (19.0, 5),
+        (20.0, 10),
+        (29.0, 10),
+        (29.8, 15),  # saved at step 15, and then printed
+        (99.0, 15),
+    ],
+)
+def test_a_checkpoint_is_where_the_line_before_it_was_or_the_one_right_after(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, written_s: float, count: int
+) -> None:
+    begin()
+    account = Account(Mark())
+    for number, line in enumerate(("step 5", "step 10", "step 15"), 1):
+        monkeypatch.setattr("boa.train.wrap.account.time.time", lambda at=10.0 * number: at)
+        heard(account, line)
+    assert account.at(written_s).count == count
+    assert account.grain == 5
 
 
 def test_headers_of_epochs_are_no_steps_whatever_ranks_lag_behind(begin: Begin) -> None:

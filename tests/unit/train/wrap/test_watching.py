@@ -1,8 +1,10 @@
 """A script's checkpoints are told once they are whole."""
 
 import os
+import subprocess
 from pathlib import Path
 
+from boa.train.wrap import processes
 from boa.train.wrap.watching import USUAL, Watch
 
 
@@ -51,3 +53,38 @@ def test_a_file_that_is_put_in_its_place_is_whole_at_once(tmp_path: Path) -> Non
         touch(tmp_path / "last.part", text, age_s=1e-3)
         os.replace(tmp_path / "last.part", tmp_path / "last.pt")
         assert told(watch) == watch.whole() == [str(tmp_path / "last.pt")]
+
+
+def test_a_small_file_that_is_put_in_its_place_is_whole_once_nobody_has_it_open(
+    tmp_path: Path,
+) -> None:
+    path, open_ones = tmp_path / "last.pt", set()
+    watch = Watch(str(tmp_path), USUAL, settle_s=1e6, is_open=lambda each: each in open_ones)
+    no_later_s = -60.0  # as on a coarse clock, its times do not tell that it was renamed
+    touch(path, "first", age_s=no_later_s)
+    assert told(watch) == [str(path)]
+    assert watch.whole() == [], "it may be written to once more"
+    for text in ("second", "the third"):
+        touch(tmp_path / "last.part", text, age_s=no_later_s)
+        os.replace(tmp_path / "last.part", path)
+        open_ones.add(str(path))
+        assert told(watch) == [str(path)]
+        assert watch.whole() == [], "deleted and written anew, it is not whole yet"
+        open_ones.clear()
+        assert watch.whole() == [str(path)]
+    touch(path, "the fourth, in place", age_s=no_later_s)
+    assert told(watch) == [str(path)]
+    assert watch.whole() == []
+
+
+def test_a_file_is_open_while_a_process_or_one_that_it_began_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "last.pt"
+    path.touch()
+    assert not processes.have_open(os.getpid(), str(path))
+    holds = ["sh", "-c", 'exec 3<"$0"; echo held; read line', str(path)]
+    with subprocess.Popen(holds, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert processes.have_open(os.getpid(), str(path))
+        child.communicate(b"\n")
+    assert not processes.have_open(os.getpid(), str(path))

@@ -24,7 +24,7 @@ export const Spend = memo(function Spend({ budget, cap }: SpendProps) {
   const cost = useCost(range, budget);
   const buttons = (
     <>
-      <a href={linkTo("month")}>This month, by who and what for</a>
+      <a href={linkTo("month")}>This month, by user and tag</a>
       <Ranges of={OFFERED} range={range} onRange={setRange} />
     </>
   );

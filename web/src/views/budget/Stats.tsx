@@ -53,7 +53,7 @@ function Announced({ words, tone }: { words: string; tone: string }) {
   if (said.key !== `${tone} ${kind}`) setSaid({ words, key: `${tone} ${kind}` });
   return (
     <span className="unseen" role="status">
-      {said.words}
+      {tone !== "plain" && said.words}
     </span>
   );
 }
@@ -91,7 +91,7 @@ function BillStat({ cost }: { cost: Answer<Cost> }) {
       tone={tone}
       note={
         <>
-          {words}
+          {tone !== "plain" && words}
           {hours > 0 && <div>since {moment(since)}</div>}
           <Old cost={cost} />
         </>

@@ -89,7 +89,7 @@ test("ended jobs come from the service, without those that the picture has", asy
   });
   render(<JobList />);
   expect(get).not.toHaveBeenCalled();
-  await userEvent.click(screen.getByRole("checkbox", { name: "Ended too" }));
+  await userEvent.click(screen.getByRole("checkbox", { name: "Show finished" }));
   await waitFor(() => expect(names()).toEqual(["train-3", "train-2"]));
   const row = screen.getAllByRole("row")[1];
   expect(row && within(row).getByText("running")).toBeTruthy();

@@ -42,7 +42,7 @@ export function Toolbar({ filters, onFilters, counts, classes }: ToolbarProps) {
           checked={filters.ended}
           onChange={(event) => onFilters(withEnded(filters, event.target.checked))}
         />
-        Ended too
+        Show finished
       </label>
     </div>
   );

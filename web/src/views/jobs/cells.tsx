@@ -123,7 +123,7 @@ export function ProgressCell({ row }: { row: ListRow }) {
 
 export function SubmittedCell({ row }: { row: SeenJob }) {
   const passed = Math.max(0, useContext(Now) - row.submitted_at);
-  return <span title={moment(row.submitted_at)}>{`${duration(passed)} ago`}</span>;
+  return <span title={`submitted ${moment(row.submitted_at)}`}>{duration(passed)}</span>;
 }
 
 export function OnGpusCell({ row }: { row: ListRow }) {

@@ -166,8 +166,8 @@ const PAST: readonly JobColumn[] = [
   },
   {
     key: "submitted",
-    head: "Submitted",
-    track: "5.8rem",
+    head: "Age",
+    track: "6.4rem",
     optional: true,
     from: 1140,
     numeric: true,

@@ -11,11 +11,11 @@ interface GroupProps {
   tools?: ReactNode;
 }
 
-/** Who spent how much of it, and what parts of the budget have by right. */
+/** Who spent how much of it, and what parts of the budget are guaranteed. */
 export function Group({ group, total, tools }: GroupProps) {
   const rights = group.rows.some((row) => row.budget_usd);
   const counted = group.rows.some((row) => row.jobs > 0);
-  // A table with what everybody has by right needs a row of its own.
+  // A table with guarantees needs a row of its own.
   return (
     <Card title={group.title} tools={tools} wide={rights}>
       <Wide label={group.title}>
@@ -34,7 +34,7 @@ export function Group({ group, total, tools }: GroupProps) {
               </th>
               {rights && (
                 <th scope="col" className="numeric">
-                  By right
+                  Guaranteed
                 </th>
               )}
             </tr>

@@ -88,7 +88,7 @@ export function budgetPeriod({ since, budget_since: begin, budget_until: end }: 
   return days(begin, end);
 }
 
-/** Of a payer also what it has by right. */
+/** Of a payer also what it is guaranteed. */
 export type Row = Pick<StatementGroup, "name" | "total_usd" | "jobs" | "exact_usd"> &
   Partial<Pick<StatementPayer, "with_parts_usd" | "budget_usd">>;
 

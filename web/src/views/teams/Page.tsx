@@ -93,7 +93,7 @@ function Figures({ part }: { part: Part }) {
         note="what its jobs hold, and as much of what is idle or boots"
       />
       <Stat
-        label="By right"
+        label="Guaranteed"
         value={usdPerHour(right)}
         note={moved ? `${usdPerHour(now)} until loans are paid back` : "whenever it wants it"}
       />
@@ -124,8 +124,8 @@ function Terms({ part }: { part: Part }) {
 
 function loanNote({ lent_usd: lent, lends }: Part): string {
   if (lent > 0 && lends) return "others had it; it comes back within a day";
-  if (lent > 0) return "left unspent; it has more by right for a day";
-  if (lent < 0) return "it had more than its right, and gives it back";
+  if (lent > 0) return "left unspent; more is guaranteed for a day";
+  if (lent < 0) return "it had more than its guarantee, and gives it back";
   return lends ? "what it does not want, others may have" : "it lends nothing";
 }
 

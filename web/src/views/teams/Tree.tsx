@@ -37,7 +37,7 @@ export function Tree({ parts, among = parts, label }: TreeProps) {
           <tr>
             <th scope="col">Team</th>
             <th scope="col">Now</th>
-            {["Spends now", "By right", "At most", "Loan"].map((head) => (
+            {["Spends now", "Guaranteed", "At most", "Loan"].map((head) => (
               <th key={head} scope="col" className="numeric">
                 {head}
               </th>
@@ -87,7 +87,7 @@ function Row({ part, depth, scale, color }: BarProps & { depth: number }) {
       <td className="numeric" data-label="Spends now">
         {usdPerHour(part.spend_now_per_hour)}
       </td>
-      <td className="numeric" data-label="By right">
+      <td className="numeric" data-label="Guaranteed">
         <span>
           {usdPerHour(right)}
           {!same(now, right) && (
@@ -112,7 +112,7 @@ function Bar({ part, scale, color }: BarProps) {
   const at = (value: number) => `${Math.min(1, value / scale) * 100}%`;
   const words = [
     `${usdPerHour(spend)} spent now`,
-    `${usdPerHour(right)} by right`,
+    `${usdPerHour(right)} guaranteed`,
     !same(now, right) && `${usdPerHour(now)} while loans are paid back`,
     most !== null && `${usdPerHour(most)} at most`,
   ];
@@ -132,8 +132,8 @@ function Legend({ parts }: { parts: readonly Part[] }) {
   const held = parts.some((part) => part.max_per_hour !== null);
   const marks = [
     ["spend", "spends now"],
-    ["right", "has by right"],
-    moved && ["now", "has by right until loans are paid back"],
+    ["right", "guaranteed"],
+    moved && ["now", "guaranteed until loans are paid back"],
     held && ["most", "may spend at most, on average"],
   ].filter((mark) => mark !== false);
   return (

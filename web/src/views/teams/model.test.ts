@@ -53,22 +53,19 @@ test("all bars are drawn to the same scale, in which every mark has its place", 
 });
 
 test.each([
-  [
-    { spend_now_per_hour: 10 },
-    "leaves $5.00/h of the $15.00/h it has by right, which others may have",
-  ],
-  [{ spend_now_per_hour: 0 }, "leaves all of the $15.00/h it has by right, which others may have"],
+  [{ spend_now_per_hour: 10 }, "leaves $5.00/h of the guaranteed $15.00/h, which others may have"],
+  [{ spend_now_per_hour: 0 }, "leaves all of the guaranteed $15.00/h, which others may have"],
   [
     { spend_now_per_hour: 0, lends: false },
-    "leaves all of the $15.00/h it has by right, which stays unspent",
+    "leaves all of the guaranteed $15.00/h, which stays unspent",
   ],
-  [{ spend_now_per_hour: 15.1 }, "spends what it has by right, $15.00/h"],
+  [{ spend_now_per_hour: 15.1 }, "spends what it is guaranteed, $15.00/h"],
   [
     { spend_now_per_hour: 20 },
-    "spends $5.00/h more than the $15.00/h it has by right, of what others leave",
+    "spends $5.00/h more than the guaranteed $15.00/h, of what others leave",
   ],
   [{ budget_per_hour: 0, spend_now_per_hour: 3 }, "spends what others leave"],
-  [{ budget_per_hour: 0, spend_now_per_hour: 0 }, "has nothing by right, and spends nothing"],
+  [{ budget_per_hour: 0, spend_now_per_hour: 0 }, "is guaranteed nothing, and spends nothing"],
   [
     { spend_now_per_hour: 35, max_per_hour: 30 },
     "spends $5.00/h more than its ceiling, which holds on average: it gets less until the average is kept",
@@ -81,13 +78,13 @@ test("a loan is said with what it changes, and in no word where there is none", 
   expect(loanWords(part("vision"))).toBe("");
   expect(loanText(part("vision"))).toBe("–");
   const lent = part("vision", { lent_usd: 12, right_now_per_hour: 15.5 });
-  expect(loanWords(lent)).toBe("has lent $12.00: until it is back, $15.50/h is its right");
+  expect(loanWords(lent)).toBe("has lent $12.00: until it is back, $15.50/h is guaranteed");
   expect(loanText(lent)).toBe("lent $12.00");
   const owes = part("vision", { lent_usd: -3 });
   expect(loanWords(owes)).toBe("owes $3.00");
   expect(loanText(owes)).toBe("owes $3.00");
   const keeps = part("vision", { lent_usd: 5, lends: false, right_now_per_hour: 16 });
-  expect(loanWords(keeps)).toBe("has not spent $5.00: until it is, $16.00/h is its right");
+  expect(loanWords(keeps)).toBe("has not spent $5.00: until it is, $16.00/h is guaranteed");
   expect(loanText(keeps)).toBe("kept $5.00");
 });
 

@@ -105,25 +105,25 @@ export function same(one: number, other: number): boolean {
   return Math.abs(one - other) <= Math.max(CENT, NEAR * Math.max(Math.abs(one), Math.abs(other)));
 }
 
-/** "leaves $5.00/h of the $15.00/h it has by right, which others may have" */
+/** "leaves $5.00/h of the guaranteed $15.00/h, which others may have" */
 export function spendWords(part: Part): string {
   const { budget_per_hour: right, spend_now_per_hour: spend, max_per_hour: most } = part;
   if (most !== null && spend > most && !same(spend, most)) {
     return `spends ${usdPerHour(spend - most)} more than its ceiling, which holds on average: it gets less until the average is kept`;
   }
   if (right < CENT) {
-    return spend < CENT ? "has nothing by right, and spends nothing" : "spends what others leave";
+    return spend < CENT ? "is guaranteed nothing, and spends nothing" : "spends what others leave";
   }
-  if (same(spend, right)) return `spends what it has by right, ${usdPerHour(right)}`;
+  if (same(spend, right)) return `spends what it is guaranteed, ${usdPerHour(right)}`;
   if (spend > right) {
-    return `spends ${usdPerHour(spend - right)} more than the ${usdPerHour(right)} it has by right, of what others leave`;
+    return `spends ${usdPerHour(spend - right)} more than the guaranteed ${usdPerHour(right)}, of what others leave`;
   }
   const rest = part.lends ? "which others may have" : "which stays unspent";
   const what = spend < CENT ? "all" : usdPerHour(right - spend);
-  return `leaves ${what} of the ${usdPerHour(right)} it has by right, ${rest}`;
+  return `leaves ${what} of the guaranteed ${usdPerHour(right)}, ${rest}`;
 }
 
-/** "has lent $12.00: until that is back it has $16.20/h by right"; empty: nothing to say. */
+/** "has lent $12.00: until that is back, $16.20/h is guaranteed"; empty: nothing to say. */
 export function loanWords(part: Part): string {
   const { lent_usd: lent, right_now_per_hour: now, budget_per_hour: right } = part;
   if (Math.abs(lent) < CENT) return "";
@@ -133,7 +133,7 @@ export function loanWords(part: Part): string {
       : part.lends
         ? ["has lent", "it is back"]
         : ["has not spent", "it is"];
-  const changed = same(now, right) ? "" : `: until ${until}, ${usdPerHour(now)} is its right`;
+  const changed = same(now, right) ? "" : `: until ${until}, ${usdPerHour(now)} is guaranteed`;
   return `${done} ${usd(Math.abs(lent))}${changed}`;
 }
 
