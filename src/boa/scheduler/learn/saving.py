@@ -6,6 +6,7 @@ from typing import Any
 
 from boa.model.job import JobRecord
 from boa.model.records import Report
+from boa.units import Seconds
 
 LOST_FOR_KEPT = 4
 """Stops that kept the work which outweigh one that lost it."""
@@ -51,9 +52,35 @@ def kept_its_work(job: JobRecord, report: Report) -> bool | None:
     None where the report shows neither: it is not the first, no stop of BOA's came before it, or
     there was nothing to lose.
     """
+    stopped = job.run is not None and (job.run.moved or job.run.resumed)
+    return went_on(job, report) if stopped else None
+
+
+def went_on(job: JobRecord, report: Report) -> bool | None:
+    """Return whether a run went on from work of the runs before it, by its first report.
+
+    None where the report shows neither. `job` is as it was before the report.
+    """
     run = job.run
-    if run is None or not run.moved or run.reported_at is not None:
-        return None
-    if not (job.epoch or job.progress):
+    if run is None or run.reported_at is not None or not (job.epoch or job.progress):
         return None
     return report.epoch > 0 or report.progress - report.units > 0
+
+
+def shown(job: JobRecord, report: Report) -> tuple[bool | None, Seconds | None]:
+    """Return `saves` and `saved_at` of a job, by what a report shows of its restart.
+
+    A run that began from zero shows that what was taken for a checkpoint was none. Where the job
+    had said that it saves, or had a file, and was asked to stop, it is not believed again until a
+    later stop keeps its work.
+    """
+    saves, saved_at = job.saves, job.saved_at
+    if went_on(job, report) is False:
+        if kept_its_work(job, report) is False and (saves or saved_at is not None):
+            saves = False
+        saved_at = None
+    elif kept_its_work(job, report) and saves is False:
+        saves = None
+    if report.saves and saves is None:
+        saves = True
+    return saves, saved_at
