@@ -233,6 +233,9 @@ def told(job: JobRecord, run: Run, *, retried: bool = False) -> Start:
     `retried`: its last run failed or was lost, whatever had been decided before that.
     """
     given, share, why = run.allocation, job.share, job.why
+    planned = share is not None and (share.gpu, share.width) == (given.gpu, given.width)
+    if why.get("why") == "short" and planned:  # by a plan that came after the decision
+        why = {**why, "why": "again"}
     if retried and why.get("why") not in (None, "short"):
         why = {"why": "again", "epoch": why.get("epoch", job.epoch)}
     data: Start = {

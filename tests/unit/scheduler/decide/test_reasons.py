@@ -229,6 +229,15 @@ def test_what_a_job_had_is_remembered_while_it_waits_for_gpus() -> None:
     assert "saves_s" not in found, "it could not have stayed where it was"
 
 
+def test_gpus_are_not_short_once_a_new_plan_has_as_few_for_the_job() -> None:
+    given = Allocation("T4", ((1, 1),))
+    job = on(2)
+    found = reason(job, given, "plan", planned(), left=1.0)
+    assert found["why"] == "short"
+    job = replace(job, why=found, share=Share("T4", 1))
+    assert "short" not in text_of(job, given)
+
+
 def test_a_job_that_gets_its_gpus_back_does_not_move() -> None:
     waiting = reason(on(2), None, None, planned(), left=1.0)
     job = replace(on(2), run=None, allocation=None, why=waiting)
