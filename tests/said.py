@@ -159,6 +159,11 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "job 3 (net) stopped after 1 min for $0.31: others of its sweep do better (13 of 27)",
     ),
     ("paused", {"name": "net"}, "job 3 (net) was paused"),
+    (
+        "paused",
+        {"name": "net", "why": "sweep"},
+        "job 3 (net) was paused: it waits until others of its sweep have got as far",
+    ),
     ("resumed", {"name": "net"}, "job 3 (net) was resumed"),
     (
         "changed",

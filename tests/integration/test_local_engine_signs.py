@@ -105,6 +105,26 @@ def test_a_checkpoint_written_last_of_all_is_told_with_the_end(runs: Runs) -> No
     assert not runs.end(sh(runs, "true", attempt=2)).saved
 
 
+def test_logs_in_a_checkpoint_folder_are_no_checkpoint(tmp_path: Path) -> None:
+    names = ("train.log", "out.txt", "metrics.csv", "losses.jsonl", "events.out.tfevents.17.host")
+    for name in names:
+        (tmp_path / name).touch()
+    assert run_files.newest_file(str(tmp_path), 0.0) == 0.0
+    (tmp_path / "model.pt").touch()
+    assert run_files.newest_file(str(tmp_path), 0.0) > 0
+
+
+def test_the_end_of_a_run_says_how_old_its_newest_checkpoint_is(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = sh(runs, "sleep 0.05; touch $BOA_CHECKPOINT_DIR/model")
+    runs.end(key)
+    then = time.time() + 1000.0
+    monkeypatch.setattr(time, "time", lambda: then)
+    (event,) = runs.engine.poll()
+    assert event.saved_age_s == pytest.approx(1000.0, abs=60.0)
+
+
 def test_one_look_at_a_folder_takes_in_a_bounded_number_of_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,12 +70,12 @@ class StatementDay(StatementAmounts):
 
 
 class StatementPreempted(TypedDict):
-    """Stops by BOA's decision, of the jobs that held GPUs in the month, over their whole lives."""
+    """Stops by BOA's decision in the month; lost nodes are none."""
 
     times: int
     """Times that a job lost all its GPUs."""
     lost_s: float
-    """Seconds of runs whose work no checkpoint held, at any stop by BOA's decision."""
+    """Seconds of runs that ended in the month whose work no checkpoint held, at stops of BOA's."""
     lost_usd: float
     """Dollars that these seconds had cost."""
 

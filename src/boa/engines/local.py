@@ -196,12 +196,18 @@ class LocalEngine:
                 events.append(RunEvent(key=run.key, ended=False))
             if run.saved_news and run.end is None:
                 run.saved_news = False
-                age_s = max(time.time() - (run.saved_told or 0.0), 0.0)
-                events.append(RunEvent(key=run.key, ended=False, saved=True, saved_age_s=age_s))
+                saved_age_s = _age_s(run.saved_told)
+                events.append(
+                    RunEvent(key=run.key, ended=False, saved=True, saved_age_s=saved_age_s)
+                )
             if run.hindrance and (news := run.news) is not None:
                 events.append(news)
             if run.end is not None:
-                events.append(replace(run.end, age_s=self._folders.age(run.key)))
+                age_s, saved_age_s = (
+                    self._folders.age(run.key),
+                    _age_s(run_files.saved_at(run.folder)),
+                )
+                events.append(replace(run.end, age_s=age_s, saved_age_s=saved_age_s))
         return events
 
     def runs(self) -> Collection[RunKey]:
@@ -406,3 +412,8 @@ class LocalEngine:
             run.look_for_left()
             run.look_for_saved()
             self._beginnings.keepers.look(self._folders.keeper(run.key.job))
+
+
+def _age_s(at: Seconds | None) -> Seconds:
+    """Return how long ago something happened, in real time; 0: it did not."""
+    return 0.0 if at is None else max(time.time() - at, 0.0)

@@ -205,6 +205,8 @@ class StoppedFields(Ended):
 
 
 class Paused(OfJob):
+    why: NotRequired[Literal["sweep"]]
+    """By its sweep, until others have got as far; left out: by its user."""
     lost_s: NotRequired[Seconds]
     """Seconds of its run that no checkpoint holds."""
 

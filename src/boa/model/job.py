@@ -42,9 +42,11 @@ class Run:
     """Seconds of the rescaling it began with: total, other, and the parts that its job told."""
     stopping_at: Seconds | None = None
     moved: bool = False
-    """It began with a rescaling that BOA decided on."""
+    """It began with a rescaling that BOA decided on …"""
+    resumed: bool = False
+    """… or after a pause, by its user or its sweep: that is no rescaling."""
     done: bool = False
-    """Its job said that its work was finished."""
+    """Its job's newest report said that its work was finished."""
     preempted: bool = False
     """It was told that it loses all its GPUs."""
     trained_at: Seconds | None = None
@@ -92,6 +94,8 @@ class JobRecord:
     """The moment at which the last run was told to stop; set between two runs …"""
     stopped_s: Seconds = 0.0
     """… and the seconds from then until that run had ended, without what it still trained."""
+    resumes: bool = False
+    """The last run was stopped because its job was held back: the next start is no rescaling."""
     attempts: int = 0
     """Starts so far: the first, rescalings and restarts."""
     rescalings: int = 0
@@ -102,18 +106,16 @@ class JobRecord:
     best_progress: float = 0.0
     """How far it ever was: a job that only does again what it had done has not got further."""
     saves: bool | None = None
-    """Whether it saves a checkpoint when it is asked to stop: it said so, or a stop has shown
-    otherwise; None: unknown."""
+    """Whether it saves a checkpoint when it is asked to stop, as it said; None: unknown."""
+    starts_over: bool = False
+    """A stop has shown that it begins again from zero, whatever it said or wrote."""
     saved_at: Seconds | None = None
     """When its newest complete checkpoint was taken; None: it is not known to have one."""
     preempted_by: JobId = ""
     """Job that its GPUs went to, while it waits to have some again."""
-    preemptions: int = 0
-    """Times that it lost all its GPUs by a decision of BOA's."""
-    lost_s: Seconds = 0.0
-    """Seconds of its runs that were lost to such stops, rescalings included …"""
-    lost_usd: Usd = 0.0
-    """… and what they had cost."""
+    stops: Mapping[str, tuple[int, Seconds, Usd]] = field(default_factory=dict)
+    """By month (UTC, such as 2026-11): times that BOA's decisions took all its GPUs, seconds of
+    work that were lost to its decisions, moves and resizes included, and their price."""
     failed_at: tuple[Seconds, ...] = ()
     """Moments of its newest failures: retries back off by how many there were of late."""
     worked: tuple[Placement, ...] = ()
@@ -178,6 +180,21 @@ class JobRecord:
     def since_submission_s(self, now: Seconds) -> Seconds:
         """Return its age, which stands still when it ends: then it is its JCT."""
         return max((now if self.ended_at is None else self.ended_at) - self.submitted_at, 0.0)
+
+    @property
+    def preemptions(self) -> int:
+        """Times that it lost all its GPUs by a decision of BOA's."""
+        return sum(times for times, _, _ in self.stops.values())
+
+    @property
+    def lost_s(self) -> Seconds:
+        """Seconds of its runs that were lost to BOA's decisions."""
+        return sum(lost for _, lost, _ in self.stops.values())
+
+    @property
+    def lost_usd(self) -> Usd:
+        """Price of the GPUs during those seconds."""
+        return sum(usd for _, _, usd in self.stops.values())
 
     @property
     def background(self) -> bool:

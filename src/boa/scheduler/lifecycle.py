@@ -8,16 +8,16 @@ from typing import Any, Literal, TypeAlias
 from boa.backoff import doubled
 from boa.model.cluster import NodeId
 from boa.model.events import FailureCode
-from boa.model.exit_codes import AGAIN
+from boa.model.exit_codes import AGAIN, KILLED
 from boa.model.job import JobRecord, Run, State
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
 from boa.model.runs import RunEvent
 from boa.scheduler.falling_back import elsewhere, sent_back, stopped_well, way_back, went_well
-from boa.scheduler.learn.saving import kept_its_work
+from boa.scheduler.learn.saving import shown
 from boa.scheduler.observe.histogram import bucket
 from boa.scheduler.state import Draft, FailedRun
-from boa.scheduler.stop_cost import lost_s
+from boa.scheduler.stop_cost import Saves, can_checkpoint, lost_by_end_s, unknown, with_stop
 from boa.scheduler.terms.stopping import told as stop_fields
 from boa.scheduler.words import of_jobs as words
 from boa.scheduler.words.of_terms import stopped_by
@@ -40,8 +40,8 @@ AGAIN_S: Seconds = 1.0
 NOTICED_S: Seconds = 2.0
 """Seconds until the service notices the end of a run, at most, that count as rescaling: it was away
 for the rest."""
-KILLED = (-15, -9, 143, 137)
-"""How a process ends that does not handle SIGTERM."""
+OWN_LIMITS = ("max_cost", "max_time")
+"""Reasons to stop a job that do not matter once it has said that it is done."""
 
 
 # What the engine says
@@ -81,9 +81,12 @@ def run_saved(draft: Draft, event: RunEvent) -> None:
     """Take in that its checkpoint folder holds something new: also a silent job can be stopped."""
     job = _running(draft, event)
     if job is not None:
-        saved_at = max(draft.now - event.saved_age_s, job.saved_at or 0.0)
         draft.replan = draft.replan or (job.saved_at is None and not job.background)
-        draft.put_job(replace(job, saved_at=saved_at))
+        draft.put_job(_saved(draft, job, event))
+
+
+def _saved(draft: Draft, job: JobRecord, event: RunEvent) -> JobRecord:
+    return replace(job, saved_at=max(draft.now - event.saved_age_s, job.saved_at or 0.0))
 
 
 Worked: TypeAlias = Callable[[JobRecord], AbstractSet[Placement]]
@@ -91,11 +94,17 @@ Worked: TypeAlias = Callable[[JobRecord], AbstractSet[Placement]]
 
 
 def run_ended(
-    draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds, worked: Worked
+    draft: Draft,
+    event: RunEvent,
+    at: Seconds,
+    backoff_s: Seconds,
+    worked: Worked,
+    saves: Saves = unknown,
 ) -> None:
     """It ended then, which may be a while ago: the service may have been away.
 
-    Of an end that was told before, or of a run that nobody knows, nothing.
+    Of an end that was told before, or of a run that nobody knows, nothing. `saves`: whether jobs of
+    its class are believed to save when they are asked to stop.
     """
     job = _running(draft, event)
     if job is None or job.run is None:
@@ -105,13 +114,18 @@ def run_ended(
     job = replace(
         draft.close_holds(job, run, at), run=None, ran_s=job.ran_s + at - run.requested_at
     )
+    if event.saved:
+        job = _saved(draft, job, event)
     asked = run.state == "stopping"
     if not asked or event.run_lost:  # what was decided when it was asked to stop still stands
         draft.replan = draft.replan or not job.background
-    if job.stop_requested:
+    done = (event.done or run.done) and (
+        event.exit_code == 0 or ((asked or event.stopped) and event.exit_code in KILLED)
+    )
+    if job.stop_requested and not (done and job.stop_why in OWN_LIMITS):
         reason = stopped_by(job.stop_why, job.stop_detail)
         _end(draft, job, "stopped", event, at, reason, **stop_fields(job))
-    elif event.exit_code == 0 and (not event.stopped or event.done or run.done):
+    elif done or (event.exit_code == 0 and not event.stopped):
         job = went_well(job, Placement.of(run.allocation))
         _end(draft, job, "succeeded", event, at)
     elif event.run_lost:
@@ -126,7 +140,9 @@ def run_ended(
         wait_s = doubled(backoff_s, job.restarts + 1, LONGEST_BACKOFF_S)
         _lost(draft, job, event, wait_s, "not_ready")
     elif asked or event.stopped:  # by us, or by a machine that shuts down
-        _between_runs(draft, stopped_well(job, run, at), run, event, at, before_usd)
+        ran = replace(job, run=run)
+        lost = lost_by_end_s(ran, run, run.stopping_at or at, saves(ran), event.exit_code)
+        _between_runs(draft, stopped_well(job, run, at), run, event, at, lost, before_usd)
     elif event.node_lost:
         _lost(draft, job, event, backoff_s, "node_lost")
     else:
@@ -174,9 +190,19 @@ def _end(
 
 
 def _between_runs(
-    draft: Draft, job: JobRecord, run: Run, event: RunEvent, at: Seconds, before_usd: Usd
+    draft: Draft,
+    job: JobRecord,
+    run: Run,
+    event: RunEvent,
+    at: Seconds,
+    lost_s: Seconds,
+    before_usd: Usd,
 ) -> None:
-    """It stopped because it was told to, and goes on elsewhere."""
+    """It stopped because it was told to, and goes on elsewhere.
+
+    What it has lost counts as a cost of BOA's decisions, but not where it was held back, or where
+    a node of its is gone or taken away.
+    """
     if event.exit_code not in (0, None, *KILLED):
         draft.tell("trouble", job=job.id, why="exit_code", name=job.name, exit_code=event.exit_code)
     moved_at = run.stopping_at
@@ -189,18 +215,13 @@ def _between_runs(
     state: State = "rescaling"
     if job.allocation is None:
         state = "waiting" if job.held_back else "preempted"
-    lost = 0.0 if job.held_back else lost_s(job, run, run.stopping_at or at, saves=False)
-    part = lost / max(at - run.requested_at, lost) if lost else 0.0
-    draft.put_job(
-        replace(
-            job,
-            state=state,
-            moved_at=moved_at,
-            stopped_s=stopped_s,
-            lost_s=job.lost_s + lost,
-            lost_usd=job.lost_usd + part * (job.cost_usd - before_usd),
-        )
-    )
+    nodes = [draft.nodes.get(node) for node in run.slots]
+    by_boa = run.stopping_at is not None and not job.resumes
+    if lost_s and by_boa and all(node and node.leaving_at is None for node in nodes):
+        part = lost_s / max(at - run.requested_at, lost_s)
+        usd = part * (job.cost_usd - before_usd)
+        job = with_stop(job, at, lost_s=lost_s, lost_usd=usd)
+    draft.put_job(replace(job, state=state, moved_at=moved_at, stopped_s=stopped_s))
 
 
 def _failed(
@@ -362,28 +383,24 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
     best = (job.best_epoch, job.best_progress)
     further = reached > best
     best = max(reached, best)
-    saves = job.saves
-    if report.saves and saves is None:
-        saves = True
-    if kept_its_work(job, report) is False:
-        saves = False
-    saved_at = job.saved_at
+    after = shown(job, report)
+    saved_at = after.saved_at
     if report.saved_s is not None:
         saved_at = max(draft.now - (report.uptime_s - report.saved_s), saved_at or 0.0)
     if run.reported_at is None:
         run = replace(run, reported_at=draft.now)
-    if report.done and not run.done:
-        run = replace(run, done=True)
-    if (saves, saved_at is None) != (job.saves, job.saved_at is None):
+    if report.done != run.done:
+        run = replace(run, done=report.done)
+    after = replace(after, saved_at=saved_at)
+    if can_checkpoint(after, None) != can_checkpoint(job, None):
         draft.replan = draft.replan or not job.background  # it may be moved from now on
+    job = after
     if report.units > 0:
         job = went_well(job, Placement.of(run.allocation))
     return draft.put_job(
         replace(
             job,
             run=run,
-            saves=saves,
-            saved_at=saved_at,
             epoch=report.epoch,
             progress=report.progress,
             step=report.step if report.step is not None else job.step,

@@ -12,14 +12,59 @@ from boa.placement.packing import choose_slots
 from boa.scheduler.decide import reasons
 from boa.scheduler.decide.part_caps import Caps, Held
 from boa.scheduler.preempting import tell_preempted
-from boa.scheduler.state import Draft, State
+from boa.scheduler.state import Draft, State, is_usable
+from boa.scheduler.stop_cost import Saves, may_stop, unknown
 from boa.scheduler.words.of_terms import PAUSED
 from boa.units import UsdPerHour
 
 
-def move(draft: Draft, caps: Caps = ()) -> None:
+def keep_protected(draft: Draft, saves: Saves) -> None:
+    """Have jobs stay that were to move to nodes which boot, and may no longer be stopped.
+
+    One may have reported since then that it does not save. `saves`: whether jobs of its class are
+    believed to.
+    """
+    for job in list(draft.jobs.values()):
+        run, given = job.run, job.allocation
+        if run is None or given is None or given is run.allocation or given == run.allocation:
+            continue
+        stops = run.state == "stopping" or job.stop_requested or may_stop(job, saves(job))
+        held = run.allocation
+        if stops or not job.spec.gpus.allow(held.gpu, held.width):
+            continue
+        if all(node in draft.nodes and is_usable(draft.nodes[node]) for node in run.slots):
+            draft.replan = True
+            _stay(draft, job)
+
+
+def _stay(draft: Draft, job: JobRecord) -> None:
+    """Give a job the GPUs that its run has, and take them from jobs that were to have them."""
+    run = None if job.run is None or job.run.state == "stopping" else job.run
+    kept = None if run is None else run.allocation
+    state: JobState = "preempted" if job.preempted_by else "waiting"
+    if job.run is not None:
+        state = job.state
+    draft.put_job(replace(job, allocation=kept, why={}, state=state))
+    for node, _ in () if kept is None else kept.nodes:
+        others = draft.jobs_on(node)
+        for other in others:
+            if _given(draft.jobs_on(node), node) <= draft.nodes[node].gpus:
+                break
+            if other.id != job.id and (
+                other.run is None or other.allocation != other.run.allocation
+            ):
+                _stay(draft, other)
+
+
+def _given(jobs: Iterable[JobRecord], node: NodeId) -> int:
+    """Return how many GPUs of a node jobs are to have."""
+    return sum(dict(job.allocation.nodes).get(node, 0) for job in jobs if job.allocation)
+
+
+def move(draft: Draft, caps: Caps = (), saves: Saves = unknown) -> None:
     """Start whatever has its GPUs ready and free, then stop runs that are to be elsewhere. `caps`:
     of those who share the budget; a run that would cross one begins once others have stopped.
+    `saves`: whether jobs of a class are believed to save when they are asked to stop.
 
     A run whose next nodes are still booting goes on, unless somebody waits for its GPUs.
     """
@@ -40,7 +85,7 @@ def move(draft: Draft, caps: Caps = ()) -> None:
             or any(node in waited_for for node in run.slots)
         ):
             _stop(draft, job, run, _why_elsewhere(job))
-    tell_preempted(draft, elsewhere)
+    tell_preempted(draft, elsewhere, saves)
 
 
 def _why_elsewhere(job: JobRecord) -> str:
@@ -57,7 +102,8 @@ def _elsewhere(job: JobRecord, run: Run) -> bool:
 def _stop(draft: Draft, job: JobRecord, run: Run, reason: str) -> None:
     stopping = replace(run, state="stopping", stopping_at=draft.now)
     state: JobState = job.state if job.stop_requested else "rescaling"
-    draft.put_job(replace(job, run=stopping, state=state, reason=reason))
+    resumes = job.held_back
+    draft.put_job(replace(job, run=stopping, state=state, reason=reason, resumes=resumes))
 
 
 def _ready(draft: Draft, allocation: Allocation) -> bool:
@@ -140,11 +186,11 @@ def _start(
         slots=slots,
         requested_at=draft.now,
         decided_at=draft.now - (0.0 if job.moved_at is None else job.stopped_s),
-        moved=job.attempts > 0 and job.moved_at is not None,
+        moved=job.attempts > 0 and job.moved_at is not None and not job.resumes,
+        resumed=job.moved_at is not None and job.resumes,
     )
-    again = job.attempts > 0
-    retried = again and job.moved_at is None
-    rescaled = again and not retried
+    retried = job.attempts > 0 and job.moved_at is None
+    rescaled = run.moved
     job = replace(
         job,
         run=run,
@@ -154,6 +200,7 @@ def _start(
         restarts=job.restarts + retried,
         retry_at=None,
         moved_at=None,
+        resumes=False,
         preempted_by="",
         stopped_s=0.0,
         reason="",
@@ -161,5 +208,5 @@ def _start(
     draft.put_job(replace(job, why={}))
     draft.open_holds(job, run)
     draft.count(rescalings=rescaled, restarts=retried)
-    kind: EventKind = "restarted" if retried else "rescaled" if rescaled else "started"
+    kind: EventKind = "rescaled" if rescaled else "restarted" if run.attempt > 1 else "started"
     draft.tell(kind, job=job.id, **reasons.told(job, run, retried=retried))

@@ -8,14 +8,15 @@ from boa.model.cluster import JobId
 from boa.model.events import PreemptionCode
 from boa.model.job import JobRecord, Run
 from boa.scheduler.state import Draft
-from boa.scheduler.stop_cost import lost_s
+from boa.scheduler.stop_cost import Saves, lost_s, saves_on_request, unknown, with_stop
 from boa.scheduler.words.of_terms import preempted
 
 
-def tell_preempted(draft: Draft, jobs: Iterable[JobId]) -> None:
+def tell_preempted(draft: Draft, jobs: Iterable[JobId], saves: Saves = unknown) -> None:
     """Tell of every run that BOA stops and that is to go on nowhere for now: once for each run.
 
-    A run on a node that is gone is told of when the engine says that it ended.
+    `saves`: whether jobs of a class are believed to save when they are asked to stop. A run on a
+    node that is gone is told of when the engine says that it ended.
     """
     for job in [draft.jobs[id] for id in jobs]:
         run = job.run
@@ -29,10 +30,10 @@ def tell_preempted(draft: Draft, jobs: Iterable[JobId]) -> None:
             or any(node not in draft.nodes for node in run.slots)
         ):
             continue
-        _tell(draft, job, run)
+        _tell(draft, job, run, saves(job))
 
 
-def _tell(draft: Draft, job: JobRecord, run: Run) -> None:
+def _tell(draft: Draft, job: JobRecord, run: Run, saves: bool | None) -> None:
     why: PreemptionCode = job.why.get("taken", "room")
     by = str(job.why.get("by", "")) if why == "job" else ""
     data: dict[str, Any] = {"by_job": by} if by else {}
@@ -43,17 +44,12 @@ def _tell(draft: Draft, job: JobRecord, run: Run) -> None:
         why=why,
         gpu_type=run.allocation.gpu,
         width=run.allocation.width,
-        saves=bool(job.saves),
-        lost_s=lost_s(job, run, run.stopping_at or draft.now, saves=False),
+        saves=saves_on_request(job, saves),
+        lost_s=lost_s(job, run, run.stopping_at or draft.now, saves),
         **data,
     )
     draft.count(preemptions=1)
-    draft.put_job(
-        replace(
-            job,
-            run=replace(run, preempted=True),
-            preempted_by=by,
-            preemptions=job.preemptions + 1,
-            reason=preempted(why, by),
-        )
-    )
+    if why != "node":
+        job = with_stop(job, draft.now, times=1)
+    told = replace(run, preempted=True)
+    draft.put_job(replace(job, run=told, preempted_by=by, reason=preempted(why, by)))

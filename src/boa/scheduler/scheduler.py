@@ -26,7 +26,7 @@ from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.money.contents import Contents
 from boa.scheduler.money.prices_in_force import LEAVE_S, PricesInForce
 from boa.scheduler.money.purse import Purse
-from boa.scheduler.moving import move
+from boa.scheduler.moving import keep_protected, move
 from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Said
 from boa.scheduler.observe.nodes import (
     forget_gone,
@@ -126,11 +126,16 @@ class Scheduler:
     def _runs(self, draft: Draft, said: EngineSaid) -> ToDo:
         forget = []
         for event in said.events:
+            speed = self.limits.speed  # engines tell in seconds of the wall
+            event = replace(
+                event,
+                prepared_s=event.prepared_s * speed,
+                saved_age_s=event.saved_age_s * speed,
+            )
             if event.ended:
-                speed = self.limits.speed  # engines tell in seconds of the wall
                 at = draft.now - event.age_s * speed
-                event = replace(event, prepared_s=event.prepared_s * speed)
-                lifecycle.run_ended(draft, event, at, self.limits.backoff_s, self.beliefs.worked)
+                worked, backoff_s = self.beliefs.worked, self.limits.backoff_s
+                lifecycle.run_ended(draft, event, at, backoff_s, worked, self.saves)
                 forget.append(event.key)
             elif event.saved:
                 lifecycle.run_saved(draft, event)
@@ -163,7 +168,8 @@ class Scheduler:
         urgency.look(draft, self.decider)
         self.hours.look(draft, self.planner if plans else None)
         if (calendar := self.purse.ended) is not None:
-            wind_down(draft, f"waits: {budget_ended(calendar.until, calendar.zone)}")
+            why = f"waits: {budget_ended(calendar.until, calendar.zone)}"
+            wind_down(draft, why, self.saves)
         else:
             self._place(draft, ahead_s)
         self._sampling.look(draft, self.purse.budget, self.purse.effective)
@@ -181,11 +187,16 @@ class Scheduler:
             ahead_s=ahead_s,
         )
         self.decider.caps = caps = self.purse.caps
+        keep_protected(draft, self.saves)
         self.decider.decide(draft, room)
         keep_warm_s = self._keep_warm_s(draft.state)
         self.background.decide(draft, keep_warm_s)
-        move(draft, caps)
+        move(draft, caps, self.saves)
         give_back_empty(draft, keep_warm_s, self.decider.unwanted, self.decider.weighed)
+
+    def saves(self, job: JobRecord) -> bool | None:
+        """Return whether stops are believed to keep the work of a job's class (`Believed`)."""
+        return self.beliefs.of(job).saves
 
     def _look_at_prices(self, draft: Draft, ahead_s: Seconds) -> None:
         """Go by the prices of now, and have nodes leave in time that the cap will not bear."""
@@ -210,7 +221,7 @@ class Scheduler:
     def settle(self, draft: Draft) -> None:
         """Follow up ends and limits of single jobs; also where nothing is decided."""
         job_limits.look(draft)
-        halving.look(draft)
+        halving.look(draft, self.saves)
         dependencies.settle(draft)
 
     def wakes_at(self, state: State, now: Seconds) -> Seconds:

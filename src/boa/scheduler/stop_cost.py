@@ -4,11 +4,25 @@ A stop costs the time of the rescaling and the work since the last checkpoint. A
 checkpoint loses all the work of its run, so BOA never stops it by its own decision.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
+from boa.model.exit_codes import KILLED, KILLED_AFTER_GRACE
 from boa.model.job import JobRecord, Run
 from boa.model.workload import GpuType
+from boa.scheduler.money.months import month_name
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+
+Saves: TypeAlias = Callable[[JobRecord], bool | None]
+"""Whether stops are believed to keep the work of a job's class (`Believed.saves`)."""
+
+LEAST_LOST_S: Seconds = 10.0
+"""Work of less than this is lost without asking the job's owner."""
+
+
+def unknown(job: JobRecord) -> None:
+    """Believe nothing of a job's class: its own word counts."""
 
 
 class StopCost(NamedTuple):
@@ -40,7 +54,12 @@ class StopCost(NamedTuple):
 
 
 def stop_cost(
-    job: JobRecord, now: Seconds, *, rescale_s: Seconds, saves: bool, gpu: GpuType | None = None
+    job: JobRecord,
+    now: Seconds,
+    *,
+    rescale_s: Seconds,
+    saves: bool | None,
+    gpu: GpuType | None = None,
 ) -> StopCost:
     """Return what stopping a job's run costs now. A job without a run loses nothing.
 
@@ -54,34 +73,77 @@ def stop_cost(
     return StopCost(rescale_s, lost_s(job, run, now, saves), can_checkpoint(job, saves), per_hour)
 
 
-def can_checkpoint(job: JobRecord, saves: bool) -> bool:
+def can_checkpoint(job: JobRecord, saves: bool | None) -> bool:
     """Return whether a stop keeps a job's work: it saves on request, or has written a checkpoint.
 
-    What is believed of its class counts until the job has told of itself.
+    `saves` is what is believed of its class (`Believed`). A job that began again from zero after a
+    stop cannot, whatever files it writes.
     """
+    if job.starts_over or saves is False:
+        return False
     return saves_on_request(job, saves) or job.saved_at is not None
 
 
-def saves_on_request(job: JobRecord, saves: bool) -> bool:
+def saves_on_request(job: JobRecord, saves: bool | None) -> bool:
     """Return whether a job saves when it is asked to stop."""
-    if job.saves is not None:
-        return job.saves
-    return saves and (job.run is None or job.run.reported_at is None)
+    if job.starts_over or saves is False:
+        return False
+    return bool(saves if job.saves is None else job.saves)
 
 
-def may_stop(job: JobRecord, saves: bool) -> bool:
-    """Return whether BOA may stop a job's run by its own decision.
+def may_stop(job: JobRecord, saves: bool | None) -> bool:
+    """Return whether BOA may stop a job's run by its own decision."""
+    return agreed(job) or can_checkpoint(job, saves)
 
-    Jobs in the background have agreed to be stopped at any time, as `preemptible` ones have.
+
+def agreed(job: JobRecord) -> bool:
+    """Return whether a job's owner has agreed that a stop may lose its work.
+
+    Jobs in the background have, as `preemptible` ones have.
     """
-    return job.spec.preemptible or job.background or can_checkpoint(job, saves)
+    return job.spec.preemptible or job.background
 
 
-def lost_s(job: JobRecord, run: Run, now: Seconds, saves: bool) -> Seconds:
+def needs_consent(job: JobRecord, cost: StopCost) -> bool:
+    """Return whether a pause would lose work that the job's owner has not agreed to lose."""
+    return cost.lost_s >= LEAST_LOST_S and not agreed(job)
+
+
+def lost_s(job: JobRecord, run: Run | None, now: Seconds, saves: bool | None) -> Seconds:
     """Return the seconds of a run that no checkpoint will hold if it is stopped now."""
-    if saves_on_request(job, saves) or run.done:
+    if run is None or saves_on_request(job, saves) or run.done:
         return 0.0
+    return _unsaved_s(job, run, now)
+
+
+def lost_by_end_s(
+    job: JobRecord, run: Run, stopped_at: Seconds, saves: bool | None, exit_code: int | None
+) -> Seconds:
+    """Return the seconds of a run that no checkpoint holds, now that its stop is over.
+
+    A job that was killed at the end of its grace has not saved, whatever it said. Any other signal
+    that ended it shows the same, unless the job itself said that it saves: its launcher may not
+    have waited for it. `job` knows of the checkpoint that was found at the end.
+    """
+    codes = KILLED_AFTER_GRACE if job.saves else KILLED
+    if exit_code in codes and not run.done:
+        return _unsaved_s(job, run, stopped_at)
+    return lost_s(job, run, stopped_at, saves)
+
+
+def with_stop(
+    job: JobRecord, at: Seconds, *, times: int = 0, lost_s: Seconds = 0.0, lost_usd: Usd = 0.0
+) -> JobRecord:
+    """Return the job with what a stop by BOA's decision has cost, in the month of that moment."""
+    month = month_name(at)
+    before = job.stops.get(month, (0, 0.0, 0.0))
+    after = (before[0] + times, before[1] + lost_s, before[2] + lost_usd)
+    return replace(job, stops={**job.stops, month: after})
+
+
+def _unsaved_s(job: JobRecord, run: Run, now: Seconds) -> Seconds:
+    """Return the seconds of a run since its newest checkpoint."""
     since = run.requested_at
-    if job.saved_at is not None:
+    if job.saved_at is not None and not job.starts_over:
         since = max(since, job.saved_at)
     return max(now - since, 0.0)

@@ -190,6 +190,7 @@ _PARTS_OF_A_JOB: Mapping[str, Callable[[Any], Any]] = {
     "awaits": lambda rows: tuple(After(*row) for row in rows),
     "told": tuple,
     "failed_at": tuple,
+    "stops": lambda months: {month: tuple(stops) for month, stops in months.items()},
 }
 
 

@@ -5,12 +5,15 @@ from dataclasses import replace
 import pytest
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node, NodeRoom
+from boa.model.job_spec import GpuLimits
 from boa.model.speedup import Floats, Power
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.policy.boa import planned_of, within_reach
-from boa.policy.market.policy import Market
+from boa.policy.market.policy import Market, _reasons
+from boa.policy.market.prospects import NO_USE
+from boa.policy.market.renting import Weighed
 from boa.policy.market.scene import Scene
-from boa.policy.market.standings import moved
+from boa.policy.market.standings import later, moved
 from boa.policy.market.waiting import seconds_to_go
 
 T4 = GpuType(name="T4", price=1.0, gpus_per_node=4)
@@ -19,6 +22,8 @@ ALL = Allocation("T4", ((1, 4),))
 HALF = Allocation("T4", ((1, 2),))
 QUICK, SLOW = 2.0, 100.0
 BOOT_S = 120.0
+DEAR = 10_000.0
+"""Price of money at which a job gives up GPUs for a little less money."""
 
 
 class Nothing:
@@ -119,3 +124,74 @@ def test_seconds_until_a_job_ends_are_those_of_its_course() -> None:
     assert by_job["old"] == pytest.approx(0.8 * 3600 / 4**0.8), "it stays, so there is no pause"
     assert by_job["new"] == pytest.approx(SLOW + 3600 / 2**0.8)
     assert moved(scene.standings, {}).ends_in.tolist() == [float("inf")] * 2
+
+
+def losing(lost_s: float, left: float = 0.8) -> ClusterView:
+    """A stop loses so much work of the old job."""
+    found = view(SLOW)
+    old, new = found.jobs
+    return replace(found, jobs=[replace(old, lost_s=lost_s, left=left), new])
+
+
+def test_a_job_that_moves_does_the_work_again_that_its_stop_loses() -> None:
+    found = losing(200.0)
+    standings = Scene(found, found.memory, 1.0).standings
+    there = moved(standings, {"old": HALF})
+    by_job = dict(zip(there.jobs, there.ends_in, strict=True))
+    again = 0.8 * 3600 + 200.0 * 4**0.8
+    assert by_job["old"] == pytest.approx(SLOW + again / 2**0.8)
+    assert there.lost is not None
+    assert not there.lost.any(), "it is not lost twice"
+    then = later(standings, {"old": HALF}, SLOW)
+    assert then.lost is not None
+    assert not then.lost.any()
+
+
+@pytest.mark.parametrize("given", [{"old": HALF, "new": HALF}, {"new": ALL}])
+def test_a_way_that_stops_a_job_takes_longer_by_the_work_that_it_loses(
+    given: dict[str, Allocation],
+) -> None:
+    """A job that loses all its GPUs loses that work too."""
+    ways = []
+    for lost_s in (0.0, 200.0):
+        found = losing(lost_s)
+        scene = Scene(found, found.memory, 0.0)
+        ways.append(seconds_to_go(scene, scene.standings, given, scene.room(found.nodes), BOOT_S))
+    assert ways[1] - ways[0] == pytest.approx(200.0, rel=0.05)
+
+
+def test_work_of_more_than_the_epoch_so_far_is_that_of_the_epochs_before() -> None:
+    found = losing(1e6)
+    standings = Scene(found, found.memory, 1.0).standings
+    there = moved(standings, {})
+    assert (there.epochs[0], there.left[0]) == (0, pytest.approx(1.0))
+
+
+@pytest.mark.parametrize(("lost_s", "left"), [(0.0, 0.03), (300.0, 0.12)])
+def test_a_job_that_would_end_sooner_than_it_is_rescaled_is_not_resized(
+    lost_s: float, left: float
+) -> None:
+    found = losing(lost_s, left)
+    many = [replace(found.jobs[1], id=f"new{n}", arrival=float(n)) for n in range(3)]
+    jobs = [found.jobs[0], *many]
+    everybody = {job.id for job in jobs}
+    crowd = replace(found, jobs=jobs, let_in=everybody, room=NodeRoom(nodes={"T4": 0}))
+    market = Scene(crowd, crowd.memory, DEAR).market
+    row = market.jobs.index("old")
+    assert market.states[row][market.held[row]] == ("T4", 4)
+    assert (market.gains[row] > NO_USE / 2).sum() == 1
+    assert widths(Market(DEAR).decide(crowd))["old"] == 4
+
+
+def test_a_job_whose_user_no_longer_allows_its_gpus_is_resized_however_short_it_is() -> None:
+    found = losing(0.0, left=0.01)
+    old = replace(found.jobs[0], limits=GpuLimits(max=2))
+    scene = Scene(replace(found, jobs=[old]), found.memory, DEAR)
+    assert (scene.market.gains[0] > NO_USE / 2).sum() == 2
+
+
+def test_nodes_that_are_given_back_tell_the_whole_pause_of_jobs_that_move() -> None:
+    found = losing(200.0)
+    scene = Scene(found, found.memory, 1.0)
+    told = _reasons(scene, [Weighed((NODE,), 1.0, 60.0)], 0, gone=True)
+    assert told[1].pause_s == SLOW + 200.0

@@ -4316,7 +4316,7 @@ export interface components {
         };
         /**
          * StatementPreempted
-         * @description Stops by BOA's decision, of the jobs that held GPUs in the month, over their whole lives.
+         * @description Stops by BOA's decision in the month; lost nodes are none.
          */
         StatementPreempted: {
             /**
@@ -4326,7 +4326,7 @@ export interface components {
             times: number;
             /**
              * Lost S
-             * @description Seconds of runs whose work no checkpoint held, at any stop by BOA's decision.
+             * @description Seconds of runs that ended in the month whose work no checkpoint held, at stops of BOA's.
              */
             lost_s: number;
             /**

@@ -33,6 +33,9 @@ DONE_SIGN = ".boa-done-"
 """Beginning of the name of that sign, in the checkpoint folder: every attempt has its own."""
 SAVED = "saved"
 """File of a run's folder: when the newest file of its checkpoint folder was written."""
+NO_CHECKPOINT = (".", "boa-wrap.json", "events.out.tfevents.")
+LOGS = (".log", ".out", ".err", ".txt", ".csv", ".jsonl")
+"""Ends of names in a checkpoint folder that say nothing of a checkpoint: such files grow."""
 MOST_LOOKED_AT = 2000
 """Files of a checkpoint folder that one look takes in."""
 FOUND_BY = ("../../.runs", "..", "../..")
@@ -147,7 +150,7 @@ def saved_at(folder: str) -> "float | None":
 
 def newest_file(folder: str, since: float) -> float:
     """When the newest file below a folder was written, as far as one look goes; 0: none since
-    then. Hidden ones do not count, nor what boa wrap notes there for itself."""
+    then. Hidden ones do not count, nor logs, nor what boa wrap notes there for itself."""
     newest, left, folders = 0.0, MOST_LOOKED_AT, [folder]
     while folders and left > 0:
         try:
@@ -159,7 +162,8 @@ def newest_file(folder: str, since: float) -> float:
                 left -= 1
                 if left < 0:
                     break
-                if entry.name.startswith(".") or entry.name == "boa-wrap.json":
+                name = entry.name
+                if name.startswith(NO_CHECKPOINT) or name.endswith(LOGS):
                     continue
                 try:
                     if entry.is_dir(follow_symlinks=False):

@@ -151,7 +151,7 @@ def _reasons(
             continue
         kind = scene.view.gpu_types[nodes[0].gpu]
         on = [job for node in nodes for job in scene.jobs_on(node.id)] if gone else []
-        pauses = (scene.worths[job.job_class].course.rescale_s for job in on)
+        pauses = (scene.worths[job.job_class].course.rescale_s + job.lost_s for job in on)
         why = NodeReason(
             price_per_hour=kind.node_price,
             worth_per_hour=gain / scene.price * SECONDS_PER_HOUR if known else None,

@@ -120,6 +120,7 @@ def _prospects(
     if standings.lost is not None:
         _charge_lost_work(standings, found, horizon_s)
     _leave_useless(standings, found)
+    _keep_short(standings, found)
     return Prospects(
         jobs=standings.jobs,
         gains=found[0],
@@ -157,6 +158,19 @@ def _leave_useless(standings: Standings, found: NDArray[np.float64]) -> None:
                 instead = gains[rows, narrower[column]] - NOTHING
                 worse = ~stays & (instead > NO_USE / 2)
                 gains[rows, column][worse] = np.minimum(gains[rows, column], instead)[worse]
+
+
+def _keep_short(standings: Standings, found: NDArray[np.float64]) -> None:
+    """A job that would end sooner than it is rescaled, lost work included, is not resized."""
+    for worth, rows in standings.by_class():
+        lost = 0.0 if standings.lost is None else standings.lost[rows]
+        stop_s = worth.course.rescale_s + lost
+        short = rows.start + np.flatnonzero(standings.ends_in[rows] < stop_s)
+        held = standings.held[short]
+        stays = found[0, short, held].copy()
+        usable = stays > NO_USE / 2
+        found[0, short[usable]] = NO_USE
+        found[0, short[usable], held[usable]] = stays[usable]
 
 
 def _spent(

@@ -19,7 +19,7 @@ from boa.model.cluster import Allocation, JobId, JobView
 from boa.model.kept_rows import Ints
 from boa.model.speedup import Floats
 from boa.policy.market.facts import Facts, KeptFacts
-from boa.policy.market.worth import Worth
+from boa.policy.market.worth import Course, Worth
 from boa.units import GpuName, Seconds
 
 
@@ -141,16 +141,36 @@ _left, _resumes_in, _lost_s = map(attrgetter, ("left", "resumes_in", "lost_s"))
 
 
 def moved(standings: Standings, given: Mapping[JobId, Allocation]) -> Standings:
-    """Where jobs stand with what they are given now."""
+    """Where jobs stand with what they are given now.
+
+    A job that moves, or loses its GPUs, falls back by the work that its stop loses.
+    """
     held, pauses = standings.held.copy(), standings.pauses.copy()
+    epochs, left, lost = standings.epochs, standings.left, standings.lost
+    if lost is not None:
+        epochs, left, lost = epochs.copy(), left.copy(), lost.copy()
     views, get = standings.views, given.get
     for row in [n for n, view in enumerate(views) if get(view.id) is not view.allocation]:
         gets = get(views[row].id)
         if gets != views[row].allocation:
             kind = int(np.searchsorted(standings.rows, row, side="right")) - 1
             course = standings.worths[kind].course
+            if lost is not None and lost[row] > 0 and held[row] >= 0:
+                was = _before(course, int(held[row]), epochs[row], left[row], lost[row])
+                epochs[row], left[row] = was
+                lost[row] = 0.0
             held[row], pauses[row] = course.column(gets), course.rescale_s
-    return _replaced(standings, held=held, pauses=pauses)
+    return _replaced(standings, held=held, pauses=pauses, lost=lost, epochs=epochs, left=left)
+
+
+def _before(
+    course: Course, column: int, epoch: int, left: float, seconds: Seconds
+) -> tuple[int, float]:
+    """Epoch, and part of it still to be done, of a job so many seconds ago on this state."""
+    reached, times = course.reached[:, column], course.times[:, column]
+    at = max(reached[epoch] + (1.0 - left) * times[epoch] - seconds, 0.0)
+    epoch = int(np.searchsorted(reached, at, side="right")) - 1
+    return epoch, float((reached[epoch + 1] - at) / times[epoch])
 
 
 def later(standings: Standings, given: Mapping[JobId, Allocation], seconds: Seconds) -> Standings:
@@ -160,7 +180,7 @@ def later(standings: Standings, given: Mapping[JobId, Allocation], seconds: Seco
         epochs, left, pauses, ends = advanced_in_python(start, seconds)
     else:
         epochs, left, pauses, ends = _advanced(start, seconds)
-    then = _replaced(start, epochs=epochs, left=left, pauses=pauses)
+    then = _replaced(start, epochs=epochs, left=left, pauses=pauses, lost=start.lost)
     return only(then, ~ends) if ends.any() else then
 
 
@@ -203,6 +223,7 @@ def _replaced(
     standings: Standings,
     *,
     pauses: Floats,
+    lost: Floats | None,
     held: Ints | None = None,
     epochs: Ints | None = None,
     left: Floats | None = None,
@@ -220,7 +241,7 @@ def _replaced(
         gpus=standings.gpus,
         kinds=standings.kinds,
         forbidden=standings.forbidden,
-        lost=standings.lost,
+        lost=lost,
     )
 
 

@@ -311,7 +311,8 @@ class Decider(ABC):
             cause = self.causes.get(job.id) if self.by_job else "round"
             left, change = self.beliefs.left(job), self.changed.get(job.id)
             scale = self._work_scale(job)
-            told = reason(job, given, cause, self.memory, left, change, scale=scale)
+            lost_s = self.stop_cost(job, draft.now).lost_s
+            told = reason(job, given, cause, self.memory, left, change, scale=scale, lost_s=lost_s)
             if given is None:
                 by = self.taken.get(job.id)
                 if by:

@@ -14,7 +14,7 @@ from boa.model.job import JobRecord
 from boa.scheduler.decide.preemption import NONE as NO_PREEMPTION
 from boa.scheduler.decide.preemption import Preemption
 from boa.scheduler.lifecycle import FAILED_LATELY_S, LONGEST_BACKOFF_S
-from boa.scheduler.stop_cost import lost_s, may_stop
+from boa.scheduler.stop_cost import may_stop
 from boa.units import Seconds
 
 CALM = 10.0
@@ -74,7 +74,7 @@ class Protection(NamedTuple):
 NONE = Protection(False, -math.inf, 0.0)
 
 
-def protection(job: JobRecord, rescale_s: Seconds, saves: bool) -> Protection:
+def protection(job: JobRecord, rescale_s: Seconds, saves: bool | None) -> Protection:
     """Return a job's protection. `rescale_s` and `saves` are what is believed of its class."""
     run = job.run
     if run is None or run.state == "stopping" or job.allocation != run.allocation:
@@ -101,8 +101,3 @@ def may_preempt(job: JobRecord, now: Seconds) -> bool:
 def is_modest(job: JobRecord, now: Seconds) -> bool:
     """Return whether a job waits for free GPUs only: it failed a short while ago."""
     return job.run is None and bool(job.failed_at) and now < job.failed_at[-1] + MODEST_S
-
-
-def unsaved_s(job: JobRecord, saves: bool, now: Seconds) -> Seconds:
-    """Return the seconds of work that a job would lose if it were stopped now."""
-    return 0.0 if job.run is None else lost_s(job, job.run, now, saves)

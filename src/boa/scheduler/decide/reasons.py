@@ -3,9 +3,9 @@
 A reason carries the facts that it was derived from: the GPUs before, the nodes they were on, and
 the time that the job still had to go there. What a change saves and costs is compared with staying
 on those GPUs, up to the next change that the plan has for the job, or else up to its end; the
-rescaling counts as part of the change. There are no figures where the job could not have stayed,
-or where nothing is known of its work. `scheduler/check_reasons.py` holds every reason against the
-state.
+rescaling and the work that it loses count as part of the change. There are no figures where the job
+could not have stayed, or where nothing is known of its work. `scheduler/check_reasons.py` holds
+every reason against the state.
 """
 
 import math
@@ -65,12 +65,14 @@ def reason(
     change: Change | None = None,
     *,
     scale: float | None = 1.0,
+    lost_s: Seconds = 0.0,
 ) -> Reason:
     """Return the reason for giving a job these GPUs.
 
     `decided`: why the policy was asked about it; `memory`: what the policy remembers; `left`: the
     part of its current epoch that is still to be done; `change`: why a market gives it others;
-    `scale`: its work over that of its class, None where nobody knows how much work it has.
+    `scale`: its work over that of its class, None where nobody knows how much work it has;
+    `lost_s`: work that the change loses, as its stop is expected to cost (`stop_cost`).
     """
     had = _had(job)
     known = {} if had is None else {"from": _stored(had)}
@@ -88,11 +90,12 @@ def reason(
     step = (given.gpu, given.width)
     if had.step == step or _silent(job):
         return found
-    gained = _gained(memory, job, had.step, step, left, scale)
+    gained = _gained(memory, job, had.step, step, left, scale, lost_s)
     if gained is None:
         return found
     if cause in MARKET_CAUSES:
-        found["pause_s"] = memory.rests.course(job.stream, _all_on(*step)).rescale_s
+        rescale_s = memory.rests.course(job.stream, _all_on(*step)).rescale_s
+        found["pause_s"] = rescale_s + lost_s
     return {**found, **gained._asdict()}
 
 
@@ -176,9 +179,18 @@ def is_short(job: JobRecord, width: int) -> bool:
 
 
 def _gained(
-    memory: Planned, job: JobRecord, held: Step, step: Step, left: float, scale: float
+    memory: Planned,
+    job: JobRecord,
+    held: Step,
+    step: Step,
+    left: float,
+    scale: float,
+    lost_s: Seconds,
 ) -> _Gain | None:
-    """Return what a change saves and costs; None where the plan does not know."""
+    """Return what a change saves and costs; None where the plan does not know.
+
+    The stop is charged at the price of the new GPUs: work that is lost is done again there.
+    """
     if job.stream not in memory.by_class:
         return None
     stay, go = (memory.rests.course(job.stream, _all_on(gpu, width)) for gpu, width in (held, step))
@@ -188,8 +200,9 @@ def _gained(
         until = None
     stay_s, stay_usd = _spent(stay, epoch, left, until, scale)
     go_s, go_usd = _spent(go, epoch, left, until, scale)
-    moving_usd = go.rescale_s * float(go.rates[epoch])
-    saves, extra = stay_s - go_s - go.rescale_s, go_usd + moving_usd - stay_usd
+    pause_s = go.rescale_s + lost_s
+    saves = stay_s - go_s - pause_s
+    extra = go_usd + pause_s * float(go.rates[epoch]) - stay_usd
     found = _Gain(saves, extra, stay_s, stay_usd)
     return found if all(map(math.isfinite, found)) else None
 
@@ -220,6 +233,9 @@ def told(job: JobRecord, run: Run, *, retried: bool = False) -> Start:
     `retried`: its last run failed or was lost, whatever had been decided before that.
     """
     given, share, why = run.allocation, job.share, job.why
+    planned = share is not None and (share.gpu, share.width) == (given.gpu, given.width)
+    if why.get("why") == "short" and planned:  # by a plan that came after the decision
+        why = {**why, "why": "again"}
     if retried and why.get("why") not in (None, "short"):
         why = {"why": "again", "epoch": why.get("epoch", job.epoch)}
     data: Start = {

@@ -1,5 +1,6 @@
 """Jobs as policies see them: from the record, and from what is believed of their like."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +22,9 @@ from boa.scheduler.decide.protection import (
     is_modest,
     protection,
     rank,
-    unsaved_s,
 )
 from boa.scheduler.learn.beliefs import Beliefs, Believed
+from boa.scheduler.stop_cost import lost_s
 from boa.units import GpuName, Seconds
 
 
@@ -81,6 +82,7 @@ class KeptViews:
                 kept.view = _job_view(kept.record, known, beliefs, gpu_types, now)
                 job = kept.record
                 kept.guard = protection(job, known.rescale_s, known.saves)
+                kept.loses = lost_s(job, job.run, math.inf, known.saves) > 0
         if beliefs.left_passes:
             for kept in self._kept:
                 _set_left(kept.view, beliefs.left(kept.record))
@@ -116,14 +118,14 @@ class KeptViews:
         """Show which jobs are protected now, and which wait for free GPUs only: both pass."""
         for kept in self._kept:
             job, view = kept.record, kept.view
-            if kept.guard is UNPROTECTED and not job.failed_at and job.saved_at is None:
+            if kept.guard is UNPROTECTED and not job.failed_at and not kept.loses:
                 continue  # nearly all
             pinned = kept.guard.pins(now, job.id, pressure)
             modest = is_modest(job, now)
             if view.pinned != pinned or view.modest != modest:
                 kept.view = view = replace(view, pinned=pinned, modest=modest)
-            if job.saved_at is not None and kept.known is not None:
-                _set_lost_s(view, unsaved_s(job, kept.known.saves, now))
+            if kept.loses and kept.known is not None:
+                _set_lost_s(view, lost_s(job, job.run, now, kept.known.saves))
 
     def _believe(self, beliefs: Beliefs) -> bool:
         """Ask what is believed of every kin; whether any of it is new."""
@@ -144,9 +146,11 @@ def _same(had: Believed | None, known: Believed) -> Believed:
 class _Kept:
     """A record with its view, by what is known of its kin."""
 
-    __slots__ = ("guard", "kin", "known", "record", "starting", "view")
+    __slots__ = ("guard", "kin", "known", "loses", "record", "starting", "view")
     view: JobView
     guard: Protection
+    loses: bool
+    """A stop loses work, and more of it as time passes."""
 
     def __init__(self, record: JobRecord, kin: Hashable) -> None:
         self.record, self.kin = record, kin
@@ -211,7 +215,7 @@ def _job_view(
         barred=barred.states,
         urgency=job.urgency,
         rank=rank(job),
-        lost_s=unsaved_s(job, known.saves, now),
+        lost_s=lost_s(job, job.run, now, known.saves),
     )
 
 

@@ -24,8 +24,9 @@ class Believed(NamedTuple):
     """The most GPUs of each type that progress was made on."""
     bars: Bars = NO_BARS
     """Placements that such jobs are kept off."""
-    saves: bool = False
-    """Such jobs save a checkpoint when they are asked to stop."""
+    saves: bool | None = None
+    """Whether stops keep the work of such jobs: True, known; None, a job's own word counts; False,
+    it does not, since stops have lost work."""
 
 
 class Beliefs(Protocol):

@@ -67,7 +67,7 @@ class ClassBeliefs:
         epochs, rescale_s = self.epochs(name), self.rescale_s(name)
         known = self._known.get(name)
         bars = NO_BARS if known is None else known.picture.bars
-        saves = known is not None and known.saving.believed
+        saves = None if known is None else known.saving.believed
         return Believed(epochs, self.prediction(name), rescale_s, self.tried(name), bars, saves)
 
     def worked(self, job: JobRecord) -> frozenset[Placement]:

@@ -51,8 +51,6 @@ class Reports:
             done = before.progress + (report.units - before.units) - report.progress
             self._beliefs.epoch_done(job, before.epoch, done)
         self._last[job.id] = report
-        if report.saves is False:  # what a job says of itself counts more than its class
-            job = replace(job, saves=False)
         self._sampling.reported(draft, job, report)
         halving.heard(draft, lifecycle.reported(draft, job, report), report)
 

@@ -11,10 +11,10 @@ from boa.model.workload import GpuType
 from boa.scheduler.observe.commands import check
 from boa.scheduler.refusals import NoSuchJob, WouldLoseWork
 from boa.scheduler.state import Draft
-from boa.scheduler.stop_cost import StopCost
+from boa.scheduler.stop_cost import StopCost, needs_consent
 from boa.scheduler.terms.dependencies import waits
 from boa.scheduler.words.of_terms import PAUSED
-from boa.units import GpuName, Seconds
+from boa.units import GpuName
 
 _DEADLINE = ("nears", "out_of_reach", "missed")
 
@@ -32,10 +32,6 @@ def active(draft: Draft, job_id: str, known: JobRecord | None, doing: str) -> Jo
     return job
 
 
-LEAST_LOST_S: Seconds = 10.0
-"""Work of less than this is lost without a question."""
-
-
 def pause(draft: Draft, job: JobRecord, cost: StopCost, *, force: bool = False) -> JobRecord:
     """Take a job's GPUs until it is resumed; refuse where that loses work, unless forced.
 
@@ -43,8 +39,7 @@ def pause(draft: Draft, job: JobRecord, cost: StopCost, *, force: bool = False) 
     """
     if job.paused:
         return job
-    loses = cost.lost_s >= LEAST_LOST_S and not job.spec.preemptible
-    if loses and not force:
+    if needs_consent(job, cost) and not force:
         raise WouldLoseWork(job.id, cost.lost_s, cost.lost_usd)
     lost: dict[str, Any] = {"lost_s": cost.lost_s} if cost.lost_s else {}
     draft.tell("paused", job=job.id, name=job.name, **lost)

@@ -3,18 +3,19 @@
 A rung is a number of epochs. A job is given up as soon as it is certain that it is not among the
 best of its rung, whoever comes yet: so the same jobs win as if all had been waited for. Until that
 is known it goes on, unless others of the sweep have no GPUs yet: then it is parked, and they get
-its GPUs.
+its GPUs. A run that a stop would cost its work is not parked.
 """
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
 from boa.model.records import Report
 from boa.model.sweep import LOSS, Halving, Sweep
 from boa.scheduler.state import Draft
+from boa.scheduler.stop_cost import Saves, lost_s, may_stop, unknown
 from boa.scheduler.terms.stopping import stop_job
 from boa.scheduler.words.of_terms import PARKED
 
@@ -64,14 +65,17 @@ def heard(draft: Draft, job: JobRecord, report: Report) -> None:
         draft.put_sweep(replace(sweep, rungs=reached))
 
 
-def look(draft: Draft) -> None:
-    """Note how far jobs of sweeps are, give losers up, park whoever has to wait for others."""
+def look(draft: Draft, saves: Saves = unknown) -> None:
+    """Note how far jobs of sweeps are, give losers up, park whoever has to wait for others.
+
+    `saves`: whether jobs of a class are believed to save when they are asked to stop.
+    """
     touched = {job.sweep for job in draft.changes.jobs.values() if job.sweep}
     for name in touched & draft.state.sweeps.keys():
         before = draft.state.sweeps[name]
         sweep = _noted(draft, before)
         if sweep.halving is not None:
-            _judge(draft, sweep, sweep.halving)
+            _judge(draft, sweep, sweep.halving, saves)
             sweep = _noted(draft, sweep)  # those without a run have ended by that
         if sweep != before:
             draft.put_sweep(sweep)
@@ -102,7 +106,7 @@ def _noted(draft: Draft, sweep: Sweep) -> Sweep:
     )
 
 
-def _judge(draft: Draft, sweep: Sweep, rule: Halving) -> None:
+def _judge(draft: Draft, sweep: Sweep, rule: Halving, saves: Saves) -> None:
     verdicts = judged(sweep, rule)
     for name in sweep.jobs:
         job = draft.jobs.get(name)
@@ -112,7 +116,7 @@ def _judge(draft: Draft, sweep: Sweep, rule: Halving) -> None:
     waiting = any(job is not None and job.run is None and not job.parked for job in coming)
     for name in sweep.jobs:
         undecided = name in verdicts.undecided and bool(coming)
-        _park(draft, name, undecided, others=waiting)
+        _park(draft, name, undecided, saves, others=waiting)
 
 
 class Verdicts(NamedTuple):
@@ -167,17 +171,21 @@ def _comes(job: JobRecord | None) -> bool:
     return job is not None and not (job.stop_requested or job.paused or job.awaits)
 
 
-def _park(draft: Draft, name: JobId, undecided: bool, *, others: bool) -> None:
+def _park(draft: Draft, name: JobId, undecided: bool, saves: Saves, *, others: bool) -> None:
     """A job waits while its rung is not decided and others of the sweep have no GPUs; once it
-    waits, until the rung is decided."""
+    waits, until the rung is decided. One that may not be stopped goes on."""
     job = draft.jobs.get(name)
     if job is None or job.stop_requested:
         return
     park = undecided and (job.parked or others)
-    if park == job.parked:
+    if park == job.parked or (park and job.run is not None and not may_stop(job, saves(job))):
         return
     draft.replan = True
     if park:
+        if job.run is not None:
+            lost = lost_s(job, job.run, draft.now, saves(job))
+            told: dict[str, Any] = {"lost_s": lost} if lost else {}
+            draft.tell("paused", job=job.id, name=job.name, why="sweep", **told)
         state = "waiting" if job.run is None else job.state
         parked = replace(job, parked=True, allocation=None, state=state, reason=PARKED)
         draft.put_job(parked)

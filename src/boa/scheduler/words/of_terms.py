@@ -102,6 +102,8 @@ def preempted_told(about: About, data: PreemptedFields) -> Words:
 def paused(about: About, data: Paused) -> Words:
     yield from named(about, data["name"])
     yield " was paused"
+    if "why" in data:
+        yield f": it {PARKED}"
     if data.get("lost_s"):
         yield "; "
         yield worded(data.get("lost_s", 0.0))

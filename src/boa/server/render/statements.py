@@ -63,11 +63,9 @@ def read_statement(
     found = statement(nodes, held, first, until, whose)
     tags = sorted({kind for record in records.values() for kind in record.spec.tags})
     month = month_of_budget(store, money, first, end, now)
-    preempted: answers.StatementPreempted = {
-        "times": sum(record.preemptions for record in records.values()),
-        "lost_s": sum(record.lost_s for record in records.values()),
-        "lost_usd": sum(record.lost_usd for record in records.values()),
-    }
+    stops = [record.stops.get(month_name(first)) for record in records.values()]
+    times, lost_s, lost_usd = map(sum, zip((0, 0.0, 0.0), *filter(None, stops), strict=True))
+    preempted: answers.StatementPreempted = {"times": times, "lost_s": lost_s, "lost_usd": lost_usd}
     return document(found, money, month, tags, alerts_of(targets), preempted)
 
 

@@ -187,6 +187,17 @@ def test_what_is_left_until_the_next_planned_change_counts(until: int, epochs: f
     assert found["extra_usd"] == pytest.approx(cost)
 
 
+def test_work_that_a_change_loses_counts_as_part_of_its_pause() -> None:
+    job, wide = on(2, share=Share("T4", 4)), Allocation("T4", ((1, 4),))
+    usual, losing = (
+        reason(job, wide, None, planned(), 0.5, reasons.Change(), lost_s=lost_s)
+        for lost_s in (0.0, 100.0)
+    )
+    assert losing["saves_s"] == pytest.approx(usual["saves_s"] - 100.0)
+    assert losing["extra_usd"] == pytest.approx(usual["extra_usd"] + 100.0 * 4 * 1e-3)
+    assert (usual["pause_s"], losing["pause_s"]) == (RESCALE_S, RESCALE_S + 100.0)
+
+
 def test_beyond_the_epochs_of_the_plan_the_last_one_counts() -> None:
     job = replace(on(2), epoch=7)
     found = reason(job, Allocation("T4", ((1, 4),)), "plan", planned(), left=1.0)
@@ -216,6 +227,15 @@ def test_what_a_job_had_is_remembered_while_it_waits_for_gpus() -> None:
     assert found["from"] == ["T4", 4, [1]]
     assert found["why"] == "short"
     assert "saves_s" not in found, "it could not have stayed where it was"
+
+
+def test_gpus_are_not_short_once_a_new_plan_has_as_few_for_the_job() -> None:
+    given = Allocation("T4", ((1, 1),))
+    job = on(2)
+    found = reason(job, given, "plan", planned(), left=1.0)
+    assert found["why"] == "short"
+    job = replace(job, why=found, share=Share("T4", 1))
+    assert "short" not in text_of(job, given)
 
 
 def test_a_job_that_gets_its_gpus_back_does_not_move() -> None:

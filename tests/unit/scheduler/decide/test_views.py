@@ -4,13 +4,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from boa.model.job import GpuLimits
 from boa.policy.rivals.sia_autoscale import SiaAutoscale
-from boa.scheduler.decide.views import job_views
+from boa.scheduler.decide.protection import Pressure
+from boa.scheduler.decide.views import KeptViews, job_views
 from boa.scheduler.learn.profiler import Profiler
+from boa.scheduler.stop_cost import lost_s
 from live import A100, T4, prior, profile, spec
-from stored import job
+from stored import job, running
 
 TYPES = {"T4": T4, "A100": A100}
 BOTH = profile("both", gpus={"T4": 1.0, "A100": 3.0})
@@ -65,3 +68,13 @@ def test_in_rounds_nobody_gets_a_type_that_its_user_does_not_allow(lives: Any) -
             assert given is None or given.gpu == gpu
     live.finish()
     assert all(live.job(job_id).state == "succeeded" for job_id in asked)
+
+
+@pytest.mark.parametrize("fields", [{}, {"preemptible": True}])
+def test_the_work_that_a_silent_job_would_lose_grows_with_every_decision(
+    fields: dict[str, Any],
+) -> None:
+    record, known, kept = running(1, spec=spec("both", **fields)), beliefs(), KeptViews()
+    for now in (200.0, 260.0, 3800.0):
+        (view,) = kept.of([record], known, TYPES, now, Pressure())
+        assert view.lost_s == lost_s(record, record.run, now, saves=False) == now - 120.5
