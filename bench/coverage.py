@@ -156,7 +156,8 @@ class World:
 
     def advance(self, until: Seconds) -> None:
         while self.clock.now() < until:
-            at = min(self.engine.wakes_at(), self.clock.now() + 120.0, until)
+            boots = any(node.state == "requested" for node in self.loop.snapshot.nodes.values())
+            at = min(self.engine.wakes_at(), self.clock.now() + (5.0 if boots else 120.0), until)
             self.clock.advance_to(max(at, self.clock.now() + 1e-6))
             self.settle()
 
@@ -191,7 +192,7 @@ class World:
         if record is None or record.ended_at is None or record.started_at is None:
             return None
         times = getattr(found, "times", None)
-        jcts = getattr(found, "jcts", times)
+        jcts = getattr(found, "jcts", times)  # none, where the wait is unknown
         expected = getattr(found, "jct_s", getattr(found, "time_s", None))
         return Outcome(
             self.stream.kind,
@@ -244,10 +245,10 @@ def _row(kind: str, outcomes: list[Outcome]) -> dict[str, float | str]:
     ]
     told = [one for one in mine if one.times is not None]
     ratios = [one.jct_s / one.expected_s for one in mine if one.expected_s]
-    part = {
-        what: float(np.mean([bool(one.covers(what)) for one in told])) if told else float("nan")
-        for what in ("time", "jct")
-    }
+    part = {}
+    for what in ("time", "jct"):
+        held = [within for one in mine if (within := one.covers(what)) is not None]
+        part[what] = float(np.mean(held)) if held else float("nan")
     return {
         "kind": kind,
         "jobs": len(mine),

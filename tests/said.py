@@ -113,13 +113,22 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "stopped",
         {**ENDED, "exit_code": None, "why": "requested"},
-        "job 3 (net) stopped after 1 min for $0.31: stopped on request",
+        "job 3 (net) stopped: 1 min since submission, $0.31; stopped on request",
     ),
-    ("succeeded", {**ENDED, "exit_code": 0}, "job 3 (net) succeeded after 1 min for $0.31"),
+    (
+        "succeeded",
+        {**ENDED, "exit_code": 0},
+        "job 3 (net) succeeded: 1 min since submission, $0.31",
+    ),
     (
         "succeeded",
         {**ENDED, "cost_usd": 0.0042, "exit_code": 0},
-        "job 3 (net) succeeded after 1 min for $0.0042",
+        "job 3 (net) succeeded: 1 min since submission, $0.0042",
+    ),
+    (
+        "succeeded",
+        {**ENDED, "on_gpus_s": 15.0, "exit_code": 0},
+        "job 3 (net) succeeded: 15 s on GPUs, 1 min since submission, $0.31",
     ),
     ("stop", {"name": "net", "why": "requested"}, "job 3 (net) was asked to stop"),
     (
@@ -140,23 +149,24 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "stopped",
         {**ENDED, "exit_code": 0, "why": "max_cost"},
-        "job 3 (net) stopped after 1 min for $0.31: its limit on cost is reached",
+        "job 3 (net) stopped: 1 min since submission, $0.31; its limit on cost is reached",
     ),
     ("stop", {"name": "net", "why": "max_cost", "detail": "$39.90 of $40.00"}, LIMIT),
     (
         "stopped",
         {**ENDED, "exit_code": 0, "why": "max_time"},
-        "job 3 (net) stopped after 1 min for $0.31: its limit on time is reached",
+        "job 3 (net) stopped: 1 min since submission, $0.31; its limit on time is reached",
     ),
     (
         "stopped",
         {**ENDED, "exit_code": None, "why": "dependency", "detail": "job 2 failed"},
-        "job 3 (net) stopped after 1 min for $0.31: job 2 failed",
+        "job 3 (net) stopped: 1 min since submission, $0.31; job 2 failed",
     ),
     (
         "stopped",
         {**ENDED, "exit_code": 0, "why": "halving", "detail": "13 of 27"},
-        "job 3 (net) stopped after 1 min for $0.31: others of its sweep do better (13 of 27)",
+        "job 3 (net) stopped: 1 min since submission, $0.31; others of its sweep do better "
+        "(13 of 27)",
     ),
     ("paused", {"name": "net"}, "job 3 (net) was paused"),
     (
@@ -197,18 +207,23 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     (
         "deadline",
+        {"name": "net", "why": "out_of_reach", "in_s": 40.0, "boot_s": 0.016},
+        "job 3 (net) may miss its deadline in 40 s: how long it takes is unknown",
+    ),
+    (
+        "deadline",
         {"name": "net", "why": "missed", "in_s": -1.0},
         "job 3 (net) has missed its deadline: it goes on at its own weight",
     ),
     (
         "failed",
         {**ENDED, "exit_code": 2, "why": "exit_code", "failures": 4},
-        "job 3 (net) failed after 1 min for $0.31: exit code 2, 4 times without progress",
+        "job 3 (net) failed: 1 min since submission, $0.31; exit code 2, 4 times without progress",
     ),
     (
         "failed",
         {**ENDED, "exit_code": None, "why": "processes_lost", "failures": 1},
-        "job 3 (net) failed after 1 min for $0.31: its processes were lost",
+        "job 3 (net) failed: 1 min since submission, $0.31; its processes were lost",
     ),
     (
         "retry",
@@ -380,6 +395,11 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "planned",
         {**PLANNED, "gap": 0.0, "too_small_per_hour": None},
         "plan 7: jobs take 20.6 min on average, for $8.00/h (proven best; solved in 12 ms)",
+    ),
+    (
+        "planned",
+        {**PLANNED, "gap": 0.0, "too_small_per_hour": None, "unknown": True},
+        "plan 7: no class is measured yet, so each job gets its fewest GPUs",
     ),
     (
         "planned",

@@ -153,6 +153,8 @@ class ClassDocument(OfClass):
     epochs: int
     work: list[float]
     """Units of every epoch."""
+    work_known: NotRequired[bool]
+    """False: no spec, script or job has shown how many there are; plans suppose an hour."""
     noise_scale: list[float | None]
     """Samples, of every epoch; null where nothing was measured."""
     gpu_types: list[ClassOnType]

@@ -47,7 +47,7 @@ class QueueAhead(TypedDict):
     jobs: list[str]
     """The first ten of them."""
     wait_s: float | None
-    """Seconds until there are GPUs for it, if nobody is moved; null: nobody knows."""
+    """Seconds until there are GPUs for it, if no job is moved; null: unknown."""
     boot_s: float
     """Seconds of it that a new node takes to get ready."""
 
@@ -123,7 +123,7 @@ class JobEstimate(OfClass):
     time_range: EstimateRange | None
     """Null where the class is unknown."""
     jct_s: float | None
-    """From its submission to its end, with what such jobs have waited lately."""
+    """From its submission to its end, by the present queue; null: its wait is unknown."""
     jct_range: EstimateRange | None
     cost_range: EstimateRange | None
     spread_jobs: int
@@ -133,6 +133,8 @@ class JobEstimate(OfClass):
     before: QueueAhead | None
     displaces: list[DisplacedJob]
     """Running jobs that would give up GPUs for it, if it came now."""
+    blocked: NotRequired[str]
+    """Why no running job would, where it needs that; empty otherwise."""
     put_off: PutOff | None
     """Where it would wait for other hours first; null: it would not."""
     probe: ProbeOffer | None

@@ -181,6 +181,9 @@ class PreemptedFields(OfJob):
 
 class Ended(OfJob):
     jct_s: Seconds
+    """Since its submission."""
+    on_gpus_s: NotRequired[Seconds]
+    """Seconds that it held GPUs; left out by older versions."""
     cost_usd: Usd
     exit_code: int | None
 
@@ -348,6 +351,8 @@ class PlannedFields(TypedDict):
     """Seconds that the solver took."""
     too_small_per_hour: UsdPerHour | None
     """Where the budget cannot keep up: the least that could."""
+    unknown: NotRequired[bool]
+    """How long a job takes is unknown of all classes: the other figures are suppositions."""
 
 
 class BudgetSet(TypedDict):

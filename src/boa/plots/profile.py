@@ -304,10 +304,15 @@ def _said(document: Document) -> str:
         (
             f"{jobs:,} job{'s' if jobs != 1 else ''} so far",
             f"{significant(document['arrivals_per_hour'])} arrivals per hour",
-            f"{significant(sum(document['work']))} units in {epochs} epoch{'s' * (epochs > 1)}",
+            f"{_units(document)} in {epochs} epoch{'s' * (epochs > 1)}",
             f"{duration(document['rescale_s'])} per rescaling",
         )
     )
+
+
+def _units(document: Document) -> str:
+    known = document.get("work_known", True)  # an older service does not say
+    return f"{significant(sum(document['work']))} units" if known else "an unknown number of units"
 
 
 def _short(name: str) -> str:

@@ -21,7 +21,7 @@ from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.observe import commands
 from boa.scheduler.plan import job_estimate
-from boa.scheduler.plan.displacing import Displaced, displaced
+from boa.scheduler.plan.displacing import Displaced, blocked, displaced
 from boa.scheduler.plan.job_estimate import Basis, Figures, Past, Probe, Range, Stage, Way
 from boa.scheduler.plan.priority_costs import PriorityCost, priority_costs
 from boa.scheduler.plan.queue_ahead import Ahead, Queue, free_gpus, most_gpus, queue_for
@@ -46,7 +46,7 @@ class JobEstimate:
     time_s: Seconds | None = None
     """From its start to its end."""
     jct_s: Seconds | None = None
-    """From its submission to its end."""
+    """From its submission to its end; None: nobody knows what it waits for GPUs."""
     cost_usd: Usd | None = None
     times: Range | None = None
     jcts: Range | None = None
@@ -57,6 +57,8 @@ class JobEstimate:
     queue: Queue | None = None
     displaces: tuple[Displaced, ...] = ()
     """Running jobs that would give up GPUs for it, if it came now at the priority asked for."""
+    blocked: str = ""
+    """Why no running job would, where it needs that."""
     put_off: PutOff | None = None
     """Where it would wait for other hours first."""
     probe: Probe | None = None
@@ -96,12 +98,14 @@ class Estimator:
         basis = basis_of(known, spec)
         if least is None:
             return JobEstimate(job_class=spec.job_class, payer=payer, now=now)
+        room, why = self._room(draft, least.gpu, spec, spec.priority)
         if basis is None:
             return JobEstimate(
                 job_class=spec.job_class,
                 payer=payer,
-                queue=self._queue(draft, least.gpu, least.width),
-                displaces=self._displaced(draft, least.gpu, spec, spec.priority),
+                queue=self._queue(draft, least.gpu, least.width, room),
+                displaces=room,
+                blocked=why,
                 probe=job_estimate.probe(least.gpu, least.width, decider.gpu_types, rules),
                 now=now,
             )
@@ -111,13 +115,14 @@ class Estimator:
         memory = decider.memory if planned and isinstance(decider.memory, Planned) else None
         main = max(found, key=lambda way: way.share, default=None)
         first = least if main is None else main.stages[0]
-        queue = self._queue(draft, first.gpu, first.width)
+        room, why = self._room(draft, first.gpu, spec, spec.priority)
+        queue = self._queue(draft, first.gpu, first.width, room)
         job_class, taken = known.as_class(now), None
         expected = job_estimate.means(found)
         if expected is not None and job_class is not None:
             units = float(known.picture.work.sum())
             as_run = job_estimate.as_run(job_class, decider.gpu_types, rules, first.gpu, units)
-            taken = job_estimate.figures(expected, past, as_run, queue.wait_s or 0.0)
+            taken = job_estimate.figures(expected, past, as_run, queue)
             longer, dearer = taken.time_s / expected[0], taken.cost_usd / max(expected[1], TINY)
             found = job_estimate.as_taken(found, longer, dearer)
         mean = None if taken is None else (taken.time_s, taken.cost_usd)
@@ -139,9 +144,10 @@ class Estimator:
                 decider.priorities,
                 mean,
                 _wider(known, first, now),
-                lambda priority: self._displaced(draft, first.gpu, spec, priority),
+                lambda priority: self._room(draft, first.gpu, spec, priority)[0],
             ),
-            displaces=self._displaced(draft, first.gpu, spec, spec.priority),
+            displaces=room,
+            blocked=why,
             priority=spec.priority,
             now=now,
         )
@@ -173,27 +179,27 @@ class Estimator:
             widths=tuple(float(step.width) for step in steps),
         )
 
-    def _displaced(
+    def _room(
         self, draft: Draft, gpu: GpuName, spec: JobSpec, priority: Priority
-    ) -> tuple[Displaced, ...]:
-        """Running jobs that a job would take GPUs from, to have the least that it can run on. None,
-        where more nodes can be rented: it waits for one."""
+    ) -> tuple[tuple[Displaced, ...], str]:
+        """Return the running jobs that a job would take GPUs from, to have the least that it can
+        run on, or why there are none. Neither, where more nodes can be rented or GPUs are free."""
         decider, held = self.scheduler.decider, Counter[GpuName]()
         for job in draft.paying:
             if job.allocation is not None:
                 held[job.allocation.gpu] += job.allocation.width
         if priority == "background" or spec.gpus.min <= self._most(gpu) - held[gpu]:
-            return ()
+            return (), ""
         spec = replace(spec, priority=priority)
-        new = JobRecord(id="0", spec=spec, serial=0, submitted_at=draft.now)
+        asked = JobRecord(id="0", spec=spec, serial=0, submitted_at=draft.now)
         nodes = [n.node for n in draft.usable_nodes() if n.state == "ready" and n.gpu == gpu]
         calm = decider.calm_now(draft, full=True)
-        return displaced(
-            decider.holders([new], draft.now, calm, {})[0],
-            decider.holders(draft.paying, draft.now, calm, {}),
-            nodes,
-            lambda job: decider.stop_cost(draft.jobs[job], draft.now),
+        new = decider.holders([asked], draft.now, calm, {})[0]
+        others = decider.holders(draft.paying, draft.now, calm, {})
+        found = displaced(
+            new, others, nodes, lambda job: decider.stop_cost(draft.jobs[job], draft.now)
         )
+        return found, "" if found else blocked(new, others, gpu)
 
     def _most(self, gpu: GpuName) -> float:
         """GPUs of a type that there can be at once."""
@@ -205,9 +211,9 @@ class Estimator:
             self.scheduler.purse.max_spend,
         )
 
-    def _queue(self, draft: Draft, gpu: GpuName, width: int) -> Queue:
-        decider, estimates = self.scheduler.decider, self.believed
-        plan = self.scheduler.planner.plan
+    def _queue(self, draft: Draft, gpu: GpuName, width: int, room: Sequence[Displaced]) -> Queue:
+        """Return the jobs that a job waits for. It does not wait where others make `room`."""
+        decider = self.scheduler.decider
         ahead: list[Ahead] = []
         held: dict[GpuName, int] = {}
         for job in draft.paying:
@@ -218,12 +224,12 @@ class Estimator:
             if wanted is None and not job.stop_requested:
                 wanted = decider.least(job)
             if wanted is not None and wanted.gpu == gpu:
-                left_s = estimates.of(job, plan).left_s
+                left_s = self._left_s(job, draft.now)
                 runs = given is not None
                 if runs or not (job.stop_requested or job.held_back):
                     ahead.append(Ahead(job.id, wanted.gpu, wanted.width, left_s, runs))
         ready = [(n.gpu, n.gpus) for n in draft.usable_nodes() if n.state == "ready"]
-        return queue_for(
+        queue = queue_for(
             gpu,
             width,
             sorted(ahead, key=lambda one: int(one.job)),
@@ -231,6 +237,17 @@ class Estimator:
             free=free_gpus(gpu, ready, held),
             boot_s=decider.node_times.boots([gpu])[gpu],
         )
+        return replace(queue, wait_s=0.0, boot_s=0.0) if room else queue
+
+    def _left_s(self, job: JobRecord, now: Seconds) -> Seconds | None:
+        """Return how long a job still takes. One that has reported no progress takes as long as
+        others of its class, until it has taken longer."""
+        plan, run = self.scheduler.planner.plan, job.run
+        if run is None or job.progress or job.epoch or not self.profiler.has_ended(job.job_class):
+            return self.believed.of(job, plan).left_s
+        whole_s = self.believed.of(replace(job, state="waiting", run=None), plan).left_s
+        left_s = None if whole_s is None else whole_s - (now - run.requested_at)
+        return left_s if left_s is not None and left_s > 0 else None
 
 
 def _wider(known: Known, first: Stage | Share, now: Seconds) -> str:

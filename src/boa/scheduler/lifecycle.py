@@ -183,6 +183,7 @@ def _end(
         job=job.id,
         name=job.name,
         jct_s=jct,
+        on_gpus_s=job.ran_s,
         cost_usd=job.cost_usd,
         exit_code=event.exit_code,
         **why,

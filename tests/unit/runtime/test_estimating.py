@@ -9,6 +9,7 @@ import pytest
 from boa.errors import InputError
 from boa.model.job import GpuLimits
 from boa.model.job_spec import JobSpec
+from boa.sim.engine import NO_SAVING
 from live import A100, T4, Live, config, prior, profile, spec
 
 NET = profile("net", work=(1500.0,) * 3, alpha=0.9, rescale_s=30.0)
@@ -144,19 +145,54 @@ def test_short_jobs_are_estimated_as_they_were(tmp_path: Path, report_s: float |
     live.close()
 
 
-def test_stops_and_waiting_of_late_are_in_an_estimate(tmp_path: Path) -> None:
-    """On one node that is always full, jobs wait; the estimate of the end says so."""
+def test_the_end_is_the_wait_by_the_present_queue_and_the_time(tmp_path: Path) -> None:
+    """Earlier jobs waited; one that finds free GPUs does not."""
     four = profile("four", work=(600.0,), alpha=0.0, rescale_s=5.0)
-    live = Live(config(tmp_path, budget=8.0, max_nodes={"T4": 1}), {"four": four})
+    live = Live(config(tmp_path, budget=8.0, max_nodes={"T4": 1}, keep_warm_s=1e6), {"four": four})
     live.engine.report_s = 30.0
     wide = spec("four", gpus=GpuLimits(min=4, max=4))
     for _ in range(6):
         live.submit(wide)
     live.finish()
+    free = estimate(live, wide)
+    assert free.time_s == pytest.approx(605.0, rel=0.05)
+    assert free.queue.wait_s == 0.0
+    assert (free.jct_s, free.jcts) == (free.time_s, free.times)
+    live.submit(wide)
+    live.advance(100.0)
+    full = estimate(live, wide)
+    assert full.queue.wait_s == pytest.approx(505.0, rel=0.05)
+    assert full.jct_s == full.queue.wait_s + full.time_s
+    live.close()
+
+
+def test_a_silent_job_of_a_known_class_is_waited_for_until_it_has_taken_longer(
+    tmp_path: Path,
+) -> None:
+    plain = profile("plain", work=(100.0,), alpha=0.0, rescale_s=0.0)
+    late = profile("late", work=(500.0,), alpha=0.0, rescale_s=0.0)
+    settings = config(tmp_path, max_nodes={"T4": 1}, keep_warm_s=1e6)
+    live = Live(settings, {"plain": plain, "late": late})
+    live.engine.report_s = None
+    wide = spec("plain", gpus=GpuLimits(min=4, max=4))
+    new = estimate(live, wide)
+    assert (new.jct_s, new.jcts) == (None, None)
+    live.submit(wide)
+    live.advance(20.0)
+    unknown = estimate(live, wide)
+    assert unknown.queue.wait_s is None, "no job of the class has ended"
+    live.finish()
+    live.submit(wide)
+    live.advance(25.0)
     found = estimate(live, wide)
-    assert found.time_s == pytest.approx(605.0, rel=0.05)
-    assert found.jct_s > 2 * found.time_s
-    assert found.jcts.high > 4 * found.time_s
+    assert found.queue.wait_s == pytest.approx(75.0, rel=0.1)
+    assert found.jct_s == pytest.approx(175.0, rel=0.1)
+    live.finish()
+    live.submit(spec("late", gpus=GpuLimits(min=4, max=4)))
+    live.advance(25.0)
+    unknown = estimate(live, wide)
+    assert (unknown.queue.wait_s, unknown.jct_s, unknown.jcts) == (None, None, None)
+    assert unknown.time_s == pytest.approx(100.0, rel=0.1)
     live.close()
 
 
@@ -216,4 +252,27 @@ def test_an_estimate_names_the_running_job_that_would_make_room(tmp_path: Path) 
     normal = estimate(live, net(gpus=GpuLimits(min=4, max=4)))
     live.close()
     assert [(one.job, one.gpus, one.preempted) for one in urgent.displaces] == [(running, 4, True)]
+    assert (urgent.queue.wait_s, urgent.jct_s) == (0.0, urgent.time_s), "it waits for no job's end"
+    assert normal.queue.wait_s != 0.0
     assert normal.displaces == ()
+    assert normal.blocked == "jobs of its priority or a higher one have the GPUs"
+
+
+def test_an_estimate_says_that_jobs_which_cannot_checkpoint_have_the_gpus(tmp_path: Path) -> None:
+    saving = {"net": NO_SAVING}
+    live = Live(config(tmp_path, max_nodes={"T4": 1}), {"net": NET}, saving=saving)
+    live.engine.report_s = None
+    live.submit(net(gpus=GpuLimits(min=4, max=4)))
+    live.advance(120.0)
+    urgent = estimate(live, net(gpus=GpuLimits(min=4, max=4), priority="urgent"))
+    live.close()
+    assert urgent.displaces == ()
+    assert urgent.blocked == "the jobs that have the GPUs cannot checkpoint"
+
+
+def test_a_plan_for_unknown_classes_tells_no_times(lived: Any) -> None:
+    live = lived(billing="gpu")
+    live.submit(net())
+    live.advance(10.0)
+    first, *_ = [one.event for one in live.store.events(limit=100) if one.event.kind == "planned"]
+    assert first.text == "plan 1: no class is measured yet, so each job gets its fewest GPUs"

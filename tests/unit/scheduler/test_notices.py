@@ -41,7 +41,7 @@ def test_an_end_is_told_to_who_wants_ends_and_a_failure_to_who_wants_failures_to
     assert told(live) == ["ended", "failed"]
     (notice,) = notices(live, target="failures")
     assert (notice.job, notice.data["exit_code"], notice.data["class"]) == (job, 3, "net")
-    assert notice.text.startswith(f"job {job} (net) failed after")
+    assert notice.text.startswith(f"job {job} (net) failed: ")
 
 
 def test_the_end_of_a_job_that_never_ran_is_told_too(lives: Any) -> None:

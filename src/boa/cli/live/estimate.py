@@ -55,19 +55,19 @@ def print_priorities(found: "Sequence[PriorityCost]") -> None:
 
 
 def priority_table(found: "Sequence[PriorityCost]", width: int) -> Table:
-    """Costs of each priority, to the job and to all others."""
+    """Costs of each priority: to the job, to others, and of the class if all its jobs had it."""
     rows = [
         (
             one["priority"],
-            "when GPUs are empty" if one["jct_s"] is None else duration(one["jct_s"]),
+            "unknown" if one["jct_s"] is None else duration(one["jct_s"]),
             dollars(one["cost_usd"]),
-            duration(one["others_s"]) if one["others_s"] else "nothing",
+            duration(one["others_s"]) if one["others_s"] else "none",
             f"{dollars(one['class_usd_per_hour'])}/h",
-            duration(one["class_others_s"]) if one["class_others_s"] else "nothing",
+            duration(one["class_others_s"]) if one["class_others_s"] else "none",
         )
         for one in found
     ]
-    columns = ("priority", "takes", "costs", "costs others", "all of the class", "and everybody")
+    columns = ("priority", "time", "cost", "delay to others", "class cost", "average delay")
     return listing(columns, rows, width, right=columns[1:])
 
 
@@ -76,9 +76,9 @@ def lines(found: "JobEstimate", asked: Priority = "normal") -> list[str]:
     name, offer = escape(found["class"]), found["probe"]
     if offer is not None:
         return [
-            f"nobody knows how long a job of {name} takes: none has ended or told of itself",
-            f"boa submit --probe runs it on {offer['width']}×{escape(offer['gpu_type'])} for up to "
-            f"{duration(offer['seconds'])} ({dollars(offer['cost_usd'])} at most), and then knows",
+            f"time  unknown: no job of {name} has ended or reported progress",
+            f"probe boa submit --probe measures it on {offer['width']}×{escape(offer['gpu_type'])} "
+            f"in at most {duration(offer['seconds'])}, for at most {dollars(offer['cost_usd'])}",
             *_before(found),
             *_displaces(found),
         ]
@@ -102,20 +102,23 @@ def _displaces(found: "JobEstimate") -> list[str]:
     return [
         f"may take {one['gpus']} GPU{'s' if one['gpus'] > 1 else ''} from job {one['job']}, which "
         + ("waits meanwhile" if one["preempted"] else "goes on with fewer")
-        + f"; the stop costs it {duration(one['seconds'])} ({dollars(one['cost_usd'])})"
+        + f"; the stop costs it {duration(one['seconds'])} ({dollars(one['cost_usd'])}), "
+        + f"{duration(one['lost_s'])} of that in lost work"
         for one in found.get("displaces", ())  # an older service has none
     ]
 
 
 def _jct(found: "JobEstimate", asked: Priority) -> list[str]:
-    """When it ends, counted from its submission: with what such jobs have waited lately."""
-    jct_s = found.get("jct_s")  # an older service has none
-    if jct_s is None or asked != "normal" or found["put_off"] is not None:
+    """When it ends, counted from its submission: the wait by the present queue, and its time."""
+    if asked != "normal" or found["put_off"] is not None:
         return []
+    jct_s = found.get("jct_s")  # an older service has none
+    if jct_s is None:
+        return ["end   unknown, as its wait is"] if "jct_s" in found else []
     return [f"end   {duration(jct_s)} after submission{_between(found['jct_range'], duration)}"]
 
 
-_EMPTY = "wait  until GPUs are paid for and empty, whenever that is; it makes room for who pays"
+_EMPTY = "wait  until GPUs are paid for and empty; it makes room for jobs that pay"
 
 
 def _as_asked(found: "JobEstimate", asked: Priority) -> tuple[str, str]:
@@ -157,11 +160,12 @@ def _before(found: "JobEstimate") -> list[str]:
         return []
     who = "1 job waits" if queue["waiting"] == 1 else f"{queue['waiting']} jobs wait"
     what = f"{queue['gpus']} GPU{'s' if queue['gpus'] != 1 else ''}"
-    ahead = f"{who} for {what} before it" if queue["waiting"] else "nobody waits"
+    ahead = f"{who} for {what} before it" if queue["waiting"] else "no job waits"
     if found.get("displaces"):
         return [f"wait  {ahead}; running jobs would make room for it"]
     if queue["wait_s"] is None:
-        return [f"wait  {ahead}; when there are GPUs for it is not known"]
+        why = found.get("blocked", "")
+        return [f"wait  {ahead}; it is unknown when GPUs come free{f': {why}' if why else ''}"]
     if queue["wait_s"] <= 0:
         return [f"wait  {ahead}; it would start at once"]
     node = ", for a new node" if queue["boot_s"] else ""

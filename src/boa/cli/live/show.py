@@ -264,9 +264,9 @@ def _progress(job: "JobDetails", stays: bool) -> str:
         least = job["spec"]["gpus"]["min"]
         until = f": it stays at its least, {least} GPU{'s' * (least > 1)}" if stays else ""
         return f"reports nothing so far{until}"
-    said = (
-        f"epoch {job['epoch'] + 1} of {job['spec']['epochs']}, {job['progress']:,.6g} units in it"
-    )
+    epochs = max(job["spec"]["epochs"], 0 if job.get("done") is None else job["epochs"])
+    of = f" of {epochs}" if epochs > job["epoch"] else ""  # its script may have more
+    said = f"epoch {job['epoch'] + 1}{of}, {job['progress']:,.6g} units in it"
     step = "" if job["step"] is None else f", step {job['step']:,}"
     loss = "" if job["loss"] is None else f", loss {job['loss']:.4g}"
     return f"{said}{step}{loss}{_to_its_end(job)}"

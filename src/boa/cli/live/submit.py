@@ -66,9 +66,9 @@ def submit(
     that show the job and its log, and its page where there is a dashboard.
     Several job files are submitted at once, all of them or none; an id a line.
 
-    The job is a command and its class. It starts when the GPUs that the plan
-    has for it are there, and may be stopped (SIGTERM) and started again on
-    others: it should checkpoint into $BOA_CHECKPOINT_DIR and go on from there.
+    The job is a command and its class. It starts when GPUs are there for it.
+    If it can checkpoint (into $BOA_CHECKPOINT_DIR), BOA may stop it (SIGTERM)
+    and start it again on other GPUs. If it cannot, it keeps its GPUs.
 
     A job sees the usual variables of the service's environment (PATH, CUDA_*
     and the like) and no others: give it what it needs by --env, and tokens and

@@ -70,6 +70,8 @@ def _wanted(
     told: dict[str, Any] = {"in_s": in_s, "takes_s": way.seconds, "urgency": urgency}
     if boot_s:
         told["boot_s"] = boot_s
+    if not decider.beliefs.work(job):
+        del told["takes_s"]  # supposed: how much there is to do is unknown
     if way.seconds + boot_s > in_s:  # not merely without reserve, for which it may be urgent too
         job = _told(draft, job, "out_of_reach", **told)
     elif urgency > own:

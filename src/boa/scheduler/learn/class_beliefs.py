@@ -13,6 +13,7 @@ from boa.model.workload import GpuType
 from boa.scheduler.learn.bars import NO_BARS
 from boa.scheduler.learn.beliefs import Believed
 from boa.scheduler.learn.class_knowledge import Known
+from boa.scheduler.learn.measurements import units_before
 from boa.units import GpuName, Seconds
 
 
@@ -84,10 +85,13 @@ class ClassBeliefs:
         known = self._known.get(job.job_class)
         if known is None:
             return 1.0
-        work = known.picture.work
-        units = float(work[min(job.epoch, len(work) - 1)])
+        work = known.picture.units
+        units = work[min(job.epoch, len(work) - 1)]
         if job.total_work is not None:
-            units *= job.total_work / float(work.sum())
+            units *= job.total_work / sum(work)
+        if job.total is not None and job.epoch >= len(work):  # more epochs than its class has
+            left = job.total - units_before(work, job.epoch) - job.progress
+            return min(max(left / units, 0.0), 1.0)
         left = max(units - job.progress, 0.0)
         whole = left + job.progress
         return left / whole if whole > 0 else 1.0

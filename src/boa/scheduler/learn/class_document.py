@@ -43,6 +43,7 @@ def document_of(known: Known, now: Seconds) -> ClassDocument:
         },
         "epochs": known.epochs,
         "work": picture.work.tolist(),
+        "work_known": known.knows_work,
         "noise_scale": [
             known.noise[epoch].value if epoch in known.noise else None
             for epoch in range(known.epochs)

@@ -74,6 +74,8 @@ class Known:
     """GPU-seconds of jobs that ended without a report."""
     whole: Timed = field(default_factory=Timed)
     """Seconds of jobs that succeeded in one run, from its start to its end."""
+    starts: Timed = field(default_factory=Timed)
+    """Seconds from the start of a run to its first report: none of its rescalings took longer."""
     jobs: int = 0
     ended: int = 0
     cells: dict[CellKey, Cell] = field(default_factory=dict)
@@ -88,6 +90,9 @@ class Known:
     """Widths that were measured for long enough to plan with."""
     profile: ClassProfile | None = field(init=False)
     """The prior's, unless it tells nothing of any type and width that the class may use."""
+    _counted: int = 0
+    """Epochs by the total that the newest script reports, where its spec does not say how many
+    there are; 0: unknown."""
     _noise_stored: dict[int, float] = field(default_factory=dict)
     _noticed: dict[CellKey, Cell] = field(default_factory=dict)
     _reports: int = 0
@@ -107,7 +112,8 @@ class Known:
         if said == (self.gpus, self.weight, self.total_work, self.epochs_said):
             return
         self.gpus, self.weight, self.total_work, self.epochs_said = said
-        self.profile, self._picture = self._usable_profile(), None
+        self.profile = self._usable_profile()
+        self._count_epochs()
 
     def measured(self, key: CellKey, stretch: Stretch) -> bool:
         """Whether that changes the picture."""
@@ -169,12 +175,22 @@ class Known:
         """Learn the total that a script reports; return whether it is news."""
         if self.total == total:
             return False
-        self.total, self._picture = total, None
+        self.total = total
+        self._count_epochs()
         return True
 
     def worked(self, epoch: int, units: float) -> None:
         self.work[epoch] = self.work.get(epoch, Mean()).add(units)
-        self._picture = None
+        self._count_epochs()
+
+    def _count_epochs(self) -> None:
+        """Count the epochs of a script that has more than its spec names: they are alike."""
+        self._picture, self._counted = None, 0
+        if self.total is None or not self.work:
+            return
+        if self.epochs_said == 1 or max(self.work) >= self.epochs_said:
+            usual = sum(mean.value for mean in self.work.values()) / len(self.work)
+            self._counted = round(self.total / usual)
 
     def rescaled(self, what: Told) -> None:
         self.rescalings[self.engine] = self._own_rescalings.add(what)
@@ -196,6 +212,9 @@ class Known:
         self.whole = self.whole.add(seconds)
         self._picture = None
 
+    def started(self, seconds: Seconds) -> None:
+        self.starts = self.starts.add(seconds)
+
     def had_epochs(self, epochs: int) -> None:
         self.epochs_seen = max(self.epochs_seen, epochs)
         self._picture = None
@@ -203,13 +222,14 @@ class Known:
     def restored(self) -> None:
         """Its fields were read back from a record: what followed from others is forgotten."""
         self._noise_stored = {epoch: mean.value for epoch, mean in self.noise.items()}
-        self.profile, self._picture = self._usable_profile(), None
+        self.profile = self._usable_profile()
+        self._count_epochs()
 
     # What follows
 
     @property
     def epochs(self) -> int:
-        return min(max(self.epochs_said, self.epochs_seen, 1), MOST_EPOCHS)
+        return min(max(self.epochs_said, self._counted or self.epochs_seen, 1), MOST_EPOCHS)
 
     @property
     def rescale_s(self) -> Seconds:
@@ -226,8 +246,9 @@ class Known:
 
     @property
     def _bounded_s(self) -> Seconds:
-        """A rescaling that was never measured: no more than half of the shortest whole job."""
-        return min([RESCALE_S, *(seconds / 2.0 for seconds in self.whole.last)])
+        """A rescaling that was never measured: no more than the shortest time to a first report, or
+        half of the shortest whole job."""
+        return min([RESCALE_S, *self.starts.last, *(one / 2.0 for one in self.whole.last)])
 
     @property
     def _own_rescalings(self) -> Rescalings:

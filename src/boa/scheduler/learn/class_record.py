@@ -40,6 +40,7 @@ def record_of(known: Known) -> ClassRecord:
             "noise": {str(epoch): _pair(mean) for epoch, mean in known.noise.items()},
             "gpu_s": _pair(known.gpu_s),
             "whole": known.whole.as_document(),
+            "starts": known.starts.as_document(),
             "serial": known.serial,
             "jobs": known.jobs,
             "ended": known.ended,
@@ -66,6 +67,8 @@ def restore(known: Known, document: Mapping[str, Any]) -> None:
     known.gpu_s = Mean(*document["gpu_s"])
     if "whole" in document:
         known.whole = Timed.from_document(document["whole"])
+    if "starts" in document:
+        known.starts = Timed.from_document(document["starts"])
     known.serial = document.get("serial", SERIAL)
     if "rescalings" in document:
         kept = document["rescalings"].items()

@@ -5,11 +5,12 @@ have when that plan was made: times and prices are those of `policy/courses.py`.
 for GPUs is not in it: nobody knows that.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import isfinite
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from boa.model.plan import Variant
 from boa.model.speedup import Floats
 from boa.policy.boa import dealt_to
 from boa.policy.courses import Course, Rests, Step
+from boa.scheduler.learn.measurements import units_before
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.units import Seconds, Usd
 
@@ -32,6 +34,8 @@ class Estimate:
 
 
 _Amount: TypeAlias = tuple[Seconds, Usd]
+ROUNDING = 1e-6
+"""Part by which sums of units may be off."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +66,16 @@ class _Work:
     """The same, done when it begins."""
 
 
+class _Position(NamedTuple):
+    """How far a job has got, in the epochs that the plan has for its class."""
+
+    epoch: int
+    left: float
+    """Part of that epoch."""
+    scale: float
+    """How much longer the job is than others of its class."""
+
+
 class Estimates:
     """Estimates of all jobs, under one plan. They are kept: to be made once per plan."""
 
@@ -82,28 +96,30 @@ class Estimates:
         work = self._work.get(job.stream)
         if work is None:
             return unplanned(job)
-        told = job.spec.epochs if job.spec.epochs > 1 else len(work.units)
-        epochs = max(told, _seen(job))
+        epochs = max(_told(job, work), _seen(job))
         if job.state == "succeeded":
             return Estimate(epochs, 1.0, 0.0, 0.0)
         if _silent(job):
             return Estimate(epochs)
-        if job.epoch >= len(work.units):
-            over = job.epoch >= job.spec.epochs  # it has told of the end of its last epoch
-            return _ending(job, epochs) if over else Estimate(epochs)
-        scale = _scale(job, work)
-        left = _part_left(job, work, scale)
-        done = work.before[job.epoch] + (1.0 - left) * work.parts[job.epoch]
+        if _counts_its_own(job):
+            at = _by_units(job, work)
+        else:
+            at = _by_epoch(job, work)
+            if at is None and job.epoch >= job.spec.epochs:  # its last epoch's end was reported
+                return _ending(job, epochs)
+        if at is None:
+            return Estimate(epochs)
+        done = work.before[at.epoch] + (1.0 - at.left) * work.parts[at.epoch]
         if job.ended or job.stop_requested:
             return Estimate(epochs, done)
-        seconds, dollars = self._rest(job, left, scale)
+        seconds, dollars = self._rest(job, at)
         if not (isfinite(seconds) and isfinite(dollars)):
             return Estimate(epochs, done)
         return Estimate(epochs, done, seconds, dollars)
 
-    def _rest(self, job: JobRecord, left: float, scale: float) -> _Amount:
+    def _rest(self, job: JobRecord, position: _Position) -> _Amount:
         """The rest of this epoch where it is or is to be, and the others as planned."""
-        planned, at = self._planned(job), job.epoch
+        planned, (at, left, scale) = self._planned(job), position
         steps, given = planned.course.steps, _given(job)
         step = steps[at] if given is None else given
         here = planned if step == steps[at] else self._at(job.stream, step)
@@ -179,15 +195,48 @@ def _silent(job: JobRecord) -> bool:
     return job.state == "running" and not told and not further
 
 
+def _counts_its_own(job: JobRecord) -> bool:
+    """Whether its script knows its work, and has epochs that its spec does not name."""
+    return job.total is not None and (job.spec.epochs == 1 or _seen(job) > job.spec.epochs)
+
+
+def _told(job: JobRecord, work: _Work) -> int:
+    """Epochs of a job: its spec's, its script's, or those of its class."""
+    epochs = len(work.units)
+    if job.total is not None and _counts_its_own(job) and epochs > 1 and work.total > 0:
+        return max(round(epochs * job.total / work.total), 1)
+    return job.spec.epochs if job.spec.epochs > 1 else epochs
+
+
 def _scale(job: JobRecord, work: _Work) -> float:
-    """How much longer this job is than others of its class."""
     said = job.total_work
     return 1.0 if said is None or work.total <= 0 else said / work.total
 
 
-def _part_left(job: JobRecord, work: _Work, scale: float) -> float:
+def _by_epoch(job: JobRecord, work: _Work) -> _Position | None:
+    """Return the position of a job that has its class's epochs; None: it is beyond the last."""
+    if job.epoch >= len(work.units):
+        return None
+    scale = _scale(job, work)
     units = work.units[job.epoch] * scale
-    return min(max(1.0 - job.progress / units, 0.0), 1.0) if units > 0 else 1.0
+    left = min(max(1.0 - job.progress / units, 0.0), 1.0) if units > 0 else 1.0
+    return _Position(job.epoch, left, scale)
+
+
+def _by_units(job: JobRecord, work: _Work) -> _Position | None:
+    """Return the position of a job by its units done of its total. Longer jobs have more epochs.
+
+    None: by its class's epochs it would have done more than that.
+    """
+    done, total = units_before(work.units, job.epoch) + job.progress, job.total or 0.0
+    if done > total * (1.0 + ROUNDING) or work.total <= 0:
+        return None
+    ends = list(accumulate(work.units))
+    at = min(done / total, 1.0) * work.total
+    epoch = min(bisect_right(ends, at * (1.0 + ROUNDING)), len(ends) - 1)
+    units = work.units[epoch]
+    left = min(max((ends[epoch] - at) / units, 0.0), 1.0) if units > 0 else 1.0
+    return _Position(epoch, left, total / work.total)
 
 
 def _given(job: JobRecord) -> Step | None:

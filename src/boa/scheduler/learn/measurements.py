@@ -1,6 +1,6 @@
 """From what jobs report to what was measured where."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from boa.formats.checks import HUGE, TINY
@@ -34,6 +34,13 @@ def is_amount(units: float) -> bool:
 def contradicts(said: float, done: float) -> bool:
     """Whether two totals of one job are so far apart that they cannot be of one unit."""
     return max(said, done) > APART * min(said, done)
+
+
+def units_before(units: Sequence[float], epoch: int) -> float:
+    """Return the units of all epochs before one, by those of a class: further ones are like its
+    mean epoch."""
+    further = max(epoch - len(units), 0)
+    return sum(units[:epoch]) + further * sum(units) / len(units)
 
 
 @dataclass(frozen=True, slots=True)

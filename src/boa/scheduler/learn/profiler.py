@@ -28,7 +28,13 @@ from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.class_record import record_of, restore
 from boa.scheduler.learn.fading_means import ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, Arrivals
 from boa.scheduler.learn.material import Mark, mark_of
-from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, is_amount, stretches
+from boa.scheduler.learn.measurements import (
+    MOST_EPOCHS,
+    Stretch,
+    is_amount,
+    is_duration,
+    stretches,
+)
 from boa.scheduler.learn.rescaling import Told, has_first_step
 from boa.scheduler.learn.usual_scaling import usual_serial
 from boa.units import GpuName, PerHour, Seconds
@@ -117,6 +123,7 @@ class Profiler(ClassBeliefs):
         if report.units > 0:
             self._went_well(known, job, run)
         if before is None:
+            self._started(known, run, report)
             return
         steady = not has_first_step(run, before)
         for stretch in stretches(before, report):
@@ -125,6 +132,14 @@ class Profiler(ClassBeliefs):
             if before.epoch + 1 < report.epoch > stretch.epoch:  # several ended unseen
                 begun = before.progress if stretch.epoch == before.epoch else 0.0
                 self.epoch_done(job, stretch.epoch, begun + stretch.units)
+
+    def _started(self, known: Known, run: Run, report: Report) -> None:
+        """Its first report ends a start at the latest."""
+        if run.reported_at is None and run.started_at is not None:
+            seconds = max(run.started_at - run.decided_at, 0.0) + report.uptime_s
+            if is_duration(seconds):
+                known.started(seconds)
+                self._touched(known.name)
 
     def _went_well(self, known: Known, job: JobRecord, run: Run) -> None:
         """It gets somewhere here: so where it failed before, that was for where it was."""
@@ -330,6 +345,11 @@ class Profiler(ClassBeliefs):
         found = self._new(spec.job_class, now) if known is None else copy(known)
         found.specified(spec)
         return found
+
+    def has_ended(self, job_class: str) -> bool:
+        """Return whether a job of a class has succeeded."""
+        known = self._known.get(job_class)
+        return known is not None and known.ended > 0
 
     def _class(self, name: str, now: Seconds) -> Known:
         known = self._known.get(name)

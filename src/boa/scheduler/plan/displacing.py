@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from boa.model.cluster import JobId, Node
 from boa.scheduler.decide.preemption import Holder, make_room
 from boa.scheduler.stop_cost import StopCost
-from boa.units import Seconds, Usd
+from boa.units import GpuName, Seconds, Usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,3 +58,15 @@ def displaced(
             )
         )
     return tuple(found)
+
+
+def blocked(new: Holder, jobs: Iterable[Holder], gpu: GpuName) -> str:
+    """Return why running jobs do not make room for a new one on a GPU type."""
+    held = [job for job in jobs if job.held is not None and job.held.gpu == gpu]
+    lower = [job for job in held if job.rank < new.rank]
+    if not lower:
+        return "jobs of its priority or a higher one have the GPUs"
+    if all(job.keeps_work for job in lower):
+        rest = " or have its priority" if len(lower) < len(held) else ""
+        return f"the jobs that have the GPUs cannot checkpoint{rest}"
+    return "jobs that can be stopped have too few GPUs"

@@ -15,6 +15,7 @@ import numpy as np
 from boa.model.job import JobRecord
 from boa.model.plan import Variant
 from boa.model.workload import GpuType, JobClass
+from boa.scheduler.plan.queue_ahead import Queue
 from boa.scheduler.plan.residuals import spread_of
 from boa.solver.objective import Rules, cost_rates, rescale_time, run_times
 from boa.units import GpuName, Seconds, Usd
@@ -66,17 +67,25 @@ class Range:
     high: float
 
 
+WAITS = Range(low=0.3, high=1.6)
+"""Waits for GPUs of other jobs, as parts of those that the queue foretells: measured
+(`bench/coverage.py`)."""
+BOOTS = Range(low=0.7, high=1.0)
+"""Waits for a new node, likewise: some jobs get GPUs of others instead."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Time and cost of a job, by its class and by what its last jobs took beyond that."""
+    """Time and cost of a job, by its class and by what its last jobs took beyond that, and its end
+    by the present queue."""
 
     time_s: Seconds
     """From its start to its end: with the stops that such jobs have had lately."""
-    jct_s: Seconds
-    """From its submission to its end: with what such jobs have waited lately."""
+    jct_s: Seconds | None
+    """From its submission to its end; None: nobody knows what it waits for GPUs."""
     cost_usd: Usd
     times: Range
-    jcts: Range
+    jcts: Range | None
     costs: Range
 
 
@@ -85,7 +94,6 @@ class Past:
     """A job that succeeded."""
 
     time_s: Seconds
-    jct_s: Seconds
     cost_usd: Usd
     gpu: GpuName | None
     width: float
@@ -110,13 +118,12 @@ def past_of(jobs: Sequence[JobRecord]) -> tuple[Past, ...]:
     for job in jobs:
         if job.state != "succeeded" or job.ended_at is None or job.started_at is None:
             continue
-        time_s, jct_s = job.ended_at - job.started_at, job.ended_at - job.submitted_at
-        if time_s <= 0 or jct_s <= 0:
+        time_s = job.ended_at - job.started_at
+        if time_s <= 0:
             continue
         found.append(
             Past(
                 time_s=time_s,
-                jct_s=jct_s,
                 cost_usd=job.cost_usd,
                 gpu=None if job.share is None else job.share.gpu,
                 width=job.held_gpu_s / job.ran_s if job.ran_s > 0 else 1.0,
@@ -130,26 +137,26 @@ def figures(
     expected: tuple[Seconds, Usd],
     past: Sequence[Past],
     as_run: Callable[[Past], tuple[Seconds, Usd]],
-    wait_s: Seconds,
+    queue: Queue,
 ) -> Figures:
     """Return what a job takes. `expected`: by its class alone; `as_run`: what its class would be
-    expected to take as a job of the past was run; `wait_s`: for GPUs, which counts as long as no
-    job of the class has shown what they wait."""
+    expected to take as a job of the past was run; `queue`: the jobs that it waits for now."""
     rows = [(one, *as_run(one)) for one in past]
     rows = [row for row in rows if isfinite(row[1]) and row[1] > 0]
     times = spread_of([log(one.time_s / seconds) for one, seconds, _ in rows])
-    jcts = spread_of([log(one.jct_s / seconds) for one, seconds, _ in rows])
     costs = spread_of([log(one.cost_usd / usd) for one, _, usd in rows if one.cost_usd * usd > 0])
-    soonest, latest = times.low, times.high
-    if rows:
-        wait_s, soonest, latest = 0.0, max(jcts.low, soonest), max(jcts.high, latest)
+    low, time_s, high = times.around(expected[0])
+    least, cost_usd, most = costs.around(expected[1])
+    wait_s, waits = queue.wait_s, BOOTS if queue.boot_s else WAITS
     return Figures(
-        time_s=times.centre * expected[0],
-        jct_s=max(jcts.centre, times.centre) * expected[0] + wait_s,
-        cost_usd=costs.centre * expected[1],
-        times=Range(low=times.low * expected[0], high=times.high * expected[0]),
-        jcts=Range(low=soonest * expected[0], high=latest * expected[0] + wait_s),
-        costs=Range(low=costs.low * expected[1], high=costs.high * expected[1]),
+        time_s=time_s,
+        jct_s=None if wait_s is None else wait_s + time_s,
+        cost_usd=cost_usd,
+        times=Range(low=low, high=high),
+        jcts=None
+        if wait_s is None
+        else Range(low=low + waits.low * wait_s, high=high + waits.high * wait_s),
+        costs=Range(low=least, high=most),
     )
 
 

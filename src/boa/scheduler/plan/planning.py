@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from boa.backoff import doubled
 from boa.errors import BoaError, BudgetTooSmall
@@ -131,6 +131,7 @@ class Planner:
         draft.count(plans=1)
         document = as_document(found.solution)
         draft.put_meta("plan", {"at": draft.now, "number": found.number, **document})
+        unknown: dict[str, Any] = {} if any(found.units.values()) else {"unknown": True}
         draft.tell(
             "planned",
             number=found.number,
@@ -139,6 +140,7 @@ class Planner:
             gap=found.solution.gap,
             wall_s=found.wall_s,
             too_small_per_hour=found.too_small,
+            **unknown,
         )
         return True
 

@@ -12,12 +12,14 @@ time + rate · cost. (If another width is that of the stretch next to it, a resc
 on top; that the plan is optimal says that even this does not pay.)
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from boa.api.classes import ClassDocument, ClassOnType, Sample
+from boa.model.cluster import Allocation
 from boa.model.plan import Variant
 from boa.model.speedup import Floats
 from boa.model.streams import class_of
@@ -71,10 +73,15 @@ class Why:
     variants: tuple[VariantChoice, ...]
 
 
-def why(solution: Solution, name: str, document: ClassDocument | None = None) -> Why | None:
+def why(
+    solution: Solution,
+    name: str,
+    document: ClassDocument | None = None,
+    running: Iterable[Allocation] = (),
+) -> Why | None:
     """Reasons for the widths of a class or a stream; where several pay for a class, those of the
     jobs that come most often. None: the plan does not know it. `document`: what was measured of
-    the class, to tell of widths that no plan may use yet."""
+    the class, to tell of widths that no plan may use yet. `running`: GPUs of its running jobs."""
     streams = [c for c in solution.workload.classes if name in (c.name, class_of(c.name))]
     job_class = max(streams, key=lambda stream: stream.arrivals_per_hour, default=None)
     if job_class is None:
@@ -93,10 +100,11 @@ def why(solution: Solution, name: str, document: ClassDocument | None = None) ->
             )
             if variant in told:
                 more = "" if document is None else wider(document, gpu, choices[-1].width)
-                words.append(_who(variant, told) + _said(variant, epochs[-1], gpu, rate, more))
+                words.append(_said(variant, told, epochs[-1], gpu, rate, more))
         variants.append(
             VariantChoice(share=variant.share, gpu_type=variant.gpu_types[0], epochs=tuple(epochs))
         )
+    words += _otherwise(solution.plan[name].variants, running, document)
     return Why(name=name, seconds_per_usd=rate, words=tuple(words), variants=tuple(variants))
 
 
@@ -186,30 +194,68 @@ def _measured(
     return f"{said}; too little: twice the GPUs must make jobs {100 * (DOUBLING - 1):.0f} % faster."
 
 
-def _said(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: float, more_gpus: str) -> str:
+def _otherwise(
+    variants: Sequence[Variant], running: Iterable[Allocation], document: ClassDocument | None
+) -> list[str]:
+    """Return why running jobs have other GPUs than the plan gives."""
+    planned = {(gpu, int(width)) for variant in variants for *_, gpu, width in variant.stretches()}
+    held = Counter((one.gpu, one.width) for one in running)
+    others = {at: count for at, count in held.items() if at not in planned}
+    return [
+        f"{count} running job{'s have' if count > 1 else ' has'} {width}×{gpu}: "
+        f"{_why_other(gpu, width, planned, document)}."
+        for (gpu, width), count in sorted(others.items())
+    ]
+
+
+def _why_other(
+    gpu: GpuName,
+    width: int,
+    planned: Collection[tuple[GpuName, int]],
+    document: ClassDocument | None,
+) -> str:
+    widths = [k for kind, k in planned if kind == gpu]
+    if not widths:
+        return "the GPUs of the plan are short"
+    if width < max(widths):
+        return "GPUs are short"
+    kinds = () if document is None else document["gpu_types"]
+    kind = next((one for one in kinds if one["name"] == gpu), None)
+    if kind is not None and width not in kind.get("settled", [width]):
+        return "a trial of that width"
+    return "more GPUs are free there than the plan needs"
+
+
+def _said(
+    variant: Variant,
+    told: Sequence[Variant],
+    stretch: EpochChoice,
+    gpu: GpuName,
+    rate: float,
+    more_gpus: str,
+) -> str:
     """`more_gpus`: of widths that no plan may use yet."""
-    said = _of_choices(variant, stretch, gpu, rate, "that it may have now" if more_gpus else "")
+    who = f"For {100 * variant.share:.3g} % of its jobs the" if len(told) > 1 else "The"
+    where = f"{who} plan gives {_epochs(stretch, len(variant.widths))}{stretch.width}×{gpu}: "
+    said = where + _of_choices(stretch, rate, "that it may use now" if more_gpus else "")
     return f"{said} {more_gpus}" if more_gpus else said
 
 
-def _of_choices(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: float, now: str) -> str:
+def _of_choices(stretch: EpochChoice, rate: float, now: str) -> str:
     planned = next(c for c in stretch.choices if c.width == stretch.width)
     others = [c for c in stretch.choices if c.width != stretch.width]
-    said = f"{_epochs(stretch, len(variant.widths))} on {stretch.width}×{gpu}: "
     if not others:
-        return said + (
-            "no plan may use another yet." if now else "the only width that it may have now."
-        )
+        return "no other width is measured yet." if now else "its jobs may have no other width."
     if rate <= 0:
-        return f"{said}the fastest {now or 'there is'}; the budget is no limit."
+        return f"the fastest {now or 'there is'}; the budget is no limit."
     less, more = _cheaper(planned, others), _faster(planned, others)
     elsewhere = f"elsewhere a dollar saves {seconds(rate)}"
     if less is None:
-        said += f"the cheapest there is; {elsewhere}."
+        said = f"the cheapest there is; {elsewhere}."
     else:
         saves, extra = less.time_s - planned.time_s, planned.cost_usd - less.cost_usd
         just = "just " if _as_good(saves, extra, rate) else ""
-        said += f"going from {less.width} to {planned.width} saves {_bought(saves, extra)}, "
+        said = f"going from {less.width} to {planned.width} saves {_bought(saves, extra)}, "
         said += f"{just}worth it: {elsewhere}."
     if more is None:
         return f"{said} No other width {now + ' ' if now else ''}is faster."
@@ -221,16 +267,12 @@ def _of_choices(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: floa
     return f"{said} {more.width} would save {again}{_bought(saves, extra)}: {verdict}."
 
 
-def _who(variant: Variant, told: list[Variant]) -> str:
-    return f"For {100 * variant.share:.3g} % of its jobs: " if len(told) > 1 else ""
-
-
 def _epochs(stretch: EpochChoice, epochs: int) -> str:
-    """Counted from 1, as people do."""
+    """Counted from 1, as people do; empty: the whole job."""
     first, last = stretch.first_epoch + 1, stretch.last_epoch + 1
     if last - first + 1 == epochs:
-        return "All epochs" if epochs > 1 else "The job"
-    return f"Epoch {first}" if first == last else f"Epochs {first}–{last}"
+        return ""
+    return f"epoch {first} " if first == last else f"epochs {first}–{last} "
 
 
 def _bought(saves: Seconds, extra: Usd) -> str:

@@ -32,6 +32,7 @@ def stop_job(
             job=job.id,
             name=job.name,
             jct_s=draft.now - job.submitted_at,
+            on_gpus_s=job.ran_s,
             cost_usd=job.cost_usd,
             exit_code=job.exit_code,
             **told(job),

@@ -20,15 +20,18 @@ def submitted(about: About, data: Submitted) -> Words:
 
 def ended(about: About, data: Ended) -> Words:
     yield from named(about, data["name"])
-    yield f" {about.kind} after "
+    yield f" {about.kind}: "
+    if "on_gpus_s" in data:  # older events have none
+        yield time(data["on_gpus_s"])
+        yield " on GPUs, "
     yield time(data["jct_s"])
-    yield f" for {dollars(data['cost_usd'])}"
+    yield f" since submission, {dollars(data['cost_usd'])}"
 
 
 def failed(about: About, data: FailedFields) -> Words:
     yield from ended(about, data)
     why = failure(data["why"], data["exit_code"], data.get("detail", ""))
-    yield f": {given_up(failed_by(why, data.get('said', '')), data['failures'])}"
+    yield f"; {given_up(failed_by(why, data.get('said', '')), data['failures'])}"
 
 
 def failure(why: FailureCode, exit_code: int | None, detail: str) -> str:

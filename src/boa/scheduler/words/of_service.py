@@ -17,6 +17,9 @@ _ONE_PROCESS = (
 
 
 def planned(about: About, data: PlannedFields) -> Words:
+    if data.get("unknown"):
+        yield f"plan {data['number']}: no class is measured yet, so each job gets its fewest GPUs"
+        return
     best = "proven best" if data["gap"] < _NO_GAP else f"at most {data['gap']:.2%} above the best"
     jct_s, too_small = data["average_jct_s"], data["too_small_per_hour"]
     yield f"plan {data['number']}: jobs take "

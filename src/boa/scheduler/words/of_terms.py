@@ -1,6 +1,5 @@
 """Sentences about a job's terms: pauses, changes, limits, deadlines, and why it was stopped."""
 
-import math
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -63,7 +62,7 @@ def stop(about: About, data: StopFields) -> Words:
 
 def stopped(about: About, data: StoppedFields) -> Words:
     yield from ended(about, data)
-    yield f": {stopped_by(data['why'], data.get('detail', ''))}"
+    yield f"; {stopped_by(data['why'], data.get('detail', ''))}"
 
 
 def preempted(why: PreemptionCode, by: str) -> str:
@@ -148,12 +147,15 @@ def deadline(about: About, data: DeadlineFields) -> Words:
             yield f" counts {data.get('urgency', 1.0):.3g} times as much for its deadline in "
             yield worded(data["in_s"])
         case _:
-            alone = "boot_s" not in data or data.get("takes_s", math.inf) > data["in_s"]
-            yield f" {'will' if alone else 'may'} miss its deadline in "
+            alone = "boot_s" not in data or data.get("takes_s", 0.0) > data["in_s"]
+            sure = alone and "takes_s" in data
+            yield f" {'will' if sure else 'may'} miss its deadline in "
             yield worded(data["in_s"])
-    if "takes_s" in data:
-        yield ", takes "
-        yield worded(data["takes_s"])
+    if "takes_s" not in data:
+        yield ": how long it takes is unknown"
+        return
+    yield ", takes "
+    yield worded(data["takes_s"])
     if "boot_s" in data:
         yield " and "
         yield worded(data["boot_s"])

@@ -41,6 +41,7 @@ def estimate_document(found: JobEstimate) -> answers.JobEstimate:
             }
             for one in found.displaces
         ],
+        "blocked": found.blocked,
         "put_off": None
         if found.put_off is None
         else {"until": found.put_off.until, "why": found.put_off.why},
@@ -77,9 +78,9 @@ def in_words(found: JobEstimate) -> str:
     name, probe = found.job_class, found.probe
     if found.basis is None and probe is not None:
         return (
-            f"Nobody knows how fast {name} is, or how much there is to do. A probe of "
-            f"{seconds(probe.seconds)} on {probe.width}×{probe.gpu} would tell, for at most "
-            f"{dollars(probe.cost_usd)}."
+            f"The time is unknown: no job of {name} has ended or reported progress. A probe on "
+            f"{probe.width}×{probe.gpu} measures it in at most {seconds(probe.seconds)}, for at "
+            f"most {dollars(probe.cost_usd)}."
         )
     if found.time_s is None or found.cost_usd is None:
         return f"No GPU type that can be rented here runs {name} within its limits."
@@ -116,10 +117,14 @@ def _waits(found: JobEstimate) -> str:
     what = f"{queue.gpus} GPU{'s' if queue.gpus != 1 else ''}"
     before = f" {who} before it for {what}." if queue.waiting else ""
     if queue.wait_s is None:
-        return f"{before} When there are GPUs for it, nobody knows."
+        return f"{before} It is unknown when GPUs come free{_blocked(found)}."
     if queue.wait_s <= 0:
         return f"{before} It would start at once."
     return f"{before} It would start in about {seconds(queue.wait_s)}."
+
+
+def _blocked(found: JobEstimate) -> str:
+    return f": {found.blocked}" if found.blocked else ""
 
 
 def _range(found: Range | None) -> answers.EstimateRange | None:

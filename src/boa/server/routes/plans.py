@@ -107,8 +107,11 @@ class PlanRoutes:
         self, name: Annotated[str, Path(description="The class.", examples=["resnet18"])]
     ) -> answers.Why:
         """Why a class has its widths: what every other width would take and cost."""
-        state = self._plan(self._service.control.snapshot)
-        found = why(state.solution, name, self._service.control.class_document(class_of(name)))
+        snapshot = self._service.control.snapshot
+        state, document = self._plan(snapshot), self._service.control.class_document(class_of(name))
+        jobs = [job for job in snapshot.jobs.values() if name in (job.job_class, job.stream)]
+        running = [job.run.allocation for job in jobs if job.run is not None]
+        found = why(state.solution, name, document, running)
         if found is None:
             raise NotPlanned(name)
         said = {**asdict(found), "plan": state.number, "now": self._service.control.now()}

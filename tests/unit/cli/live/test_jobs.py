@@ -270,6 +270,16 @@ def test_show_says_that_a_job_which_reports_nothing_is_not_given_more(
     assert "it reported nothing" in run("show", 1)
 
 
+def test_show_counts_no_epochs_that_its_script_goes_beyond(run: Boa, service: FakeService) -> None:
+    service.submit()
+    record = service.control.run("1")
+    service.control.put(replace(record, epoch=2, progress=29.0, step=149))
+    assert "epoch 3, 29 units in it, step 149" in run("show", 1)
+    ended = service.control.end("1", "succeeded", exit_code=0)
+    service.control.put(replace(ended, epoch=9, progress=60.0))
+    assert "epoch 10 of 10, 60 units in it" in run("show", 1)
+
+
 @pytest.mark.parametrize("name", ["bert", "2026"])
 def test_show_tells_what_was_learned_of_a_class(
     run: Boa, service: FakeService, tmp_path: Path, name: str

@@ -347,3 +347,17 @@ def test_what_would_change_a_plan_is_noticed(what: str) -> None:
     else:
         of.rescaled(job(), took(60.0))
     assert of.version > seen
+
+
+def test_a_rescaling_never_measured_is_no_longer_than_the_quickest_start() -> None:
+    of = profiler()
+    of.arrived(job(), 0.0)
+    assert of.rescale_s("net") == RESCALE_S
+    run = replace(packed(TYPES["T4"], 1), requested_at=100.0, decided_at=100.0, started_at=102.0)
+    of.reported(job(run=run), None, report(7.0, 5.0))
+    assert of.rescale_s("net") == pytest.approx(9.0)
+    (cells, classes), again = of.drain(), profiler()
+    again.load(cells, classes)
+    assert again.rescale_s("net") == pytest.approx(9.0)
+    of.rescaled(job(), took(12.0))
+    assert of.rescale_s("net") == pytest.approx(12.0), "one that was measured counts"

@@ -147,6 +147,15 @@ def test_dots_lie_on_their_speedups_and_grow_with_the_time_measured() -> None:
     assert dots[1][1] < dots[8][1] < dots[4][1]
 
 
+def test_a_work_that_no_job_has_shown_is_not_told_as_a_number_of_units() -> None:
+    of = profiler()
+    of.arrived(job(), 0.0)
+    ran(of, on("T4", 1), 5.0)
+    assert "an unknown number of units in 1 epoch" in in_terminal(profile_text(document(of)))
+    of.epoch_done(job(), 0, 600.0)
+    assert "600 units in 1 epoch" in in_terminal(profile_text(document(of)))
+
+
 def test_a_class_of_which_nothing_is_measured_has_a_picture_too() -> None:
     of = profiler()
     of.arrived(job(job_class=NASTY), 0.0)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import boa
 from boa.api.classes import ClassDocument
+from boa.model.cluster import Allocation
 from boa.model.speedup import Amdahl, Table
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.scheduler.learn.profiler import Profiler
@@ -98,7 +99,7 @@ def test_where_the_budget_is_no_limit_the_fastest_width_needs_no_reason() -> Non
 def test_a_class_with_one_width_has_no_choice() -> None:
     found = why(solved(workload(epoch(3600.0, 1.0), max_gpus=1), 1.0), "one")
     assert found is not None
-    assert found.words == ("The job on 1×T4: the only width that it may have now.",)
+    assert found.words == ("The plan gives 1×T4: its jobs may have no other width.",)
 
 
 def test_two_variants_are_as_good_as_each_other_and_the_budget_ends_between_them() -> None:
@@ -107,7 +108,7 @@ def test_two_variants_are_as_good_as_each_other_and_the_budget_ends_between_them
     assert len(found.variants) == 2
     assert any("as good, but the budget is used up" in said for said in found.words)
     assert any("just worth it" in said for said in found.words)
-    assert all(re.match(r"For [\d.]+ % of its jobs: The job on", said) for said in found.words)
+    assert all(re.match(r"For [\d.]+ % of its jobs the plan gives", said) for said in found.words)
 
 
 def test_of_many_widths_the_planned_one_and_those_beside_it_are_among_those_told() -> None:
@@ -178,7 +179,8 @@ def test_a_width_that_is_measured_and_not_settled_says_how_far_it_is() -> None:
     assert (
         "2 GPUs: 3.6× so far, measured for 1.3 min of 2.4 min; until then one job in five" in said
     )
-    assert "only width" not in said
+    assert "no other width is measured yet" in said
+    assert "may have no other" not in said
 
 
 def test_a_width_that_brings_nothing_says_so() -> None:
@@ -193,7 +195,24 @@ def test_a_width_that_was_never_tried_says_who_tries_it() -> None:
 def test_a_class_that_has_its_most_gpus_has_no_more_to_be_told_of() -> None:
     of = grown((1, 1.0, 600.0))
     of.arrived(job(2, max=1), 0.0)
-    assert words_of(of) == "The job on 1×T4: the only width that it may have now."
+    assert words_of(of) == "The plan gives 1×T4: its jobs may have no other width."
+
+
+def test_running_jobs_with_other_gpus_than_the_plan_gives_are_told_with_the_reason() -> None:
+    document, _ = widest_of(of := grown((2, 1.0, 600.0), (4, 1.0, 10.0)))
+    workload = of.workload(0.0)
+    assert workload is not None
+    solution = boa.plan(workload, boa.frontier(workload).cheapest * 3)
+    running = [Allocation("T4", ((node, width),)) for node, width in ((1, 1), (2, 2), (3, 4))]
+    found = why(solution, "net", document, [*running, Allocation("A100", ((4, 1),))])
+    assert found is not None
+    widths = {stretch.width for variant in found.variants for stretch in variant.epochs}
+    assert widths == {2}
+    assert found.words[1:] == (
+        "1 running job has 1×A100: the GPUs of the plan are short.",
+        "1 running job has 1×T4: GPUs are short.",
+        "1 running job has 4×T4: a trial of that width.",
+    )
 
 
 @given(

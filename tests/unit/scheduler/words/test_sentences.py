@@ -77,9 +77,9 @@ def test_parts_name_whom_and_how_long_without_being_read() -> None:
     data = {"name": "job 9 (7 s)", "jct_s": 7213.4, "cost_usd": 1.0, "exit_code": 0}
     assert parts(event("succeeded", data)) == [
         Part("job 3", job="3"),
-        Part(" (job 9 (7 s)) succeeded after "),
+        Part(" (job 9 (7 s)) succeeded: "),
         Part("2 h", seconds=7213.4),
-        Part(" for $1.00"),
+        Part(" since submission, $1.00"),
     ]
 
 

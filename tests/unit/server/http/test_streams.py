@@ -95,9 +95,9 @@ def test_an_event_names_whom_it_is_about_and_times_as_data(service: FakeService)
     assert event["data"] == data
     assert event["parts"] == [
         {"text": "job 1", "job": "1"},
-        {"text": " (net) succeeded after "},
+        {"text": " (net) succeeded: "},
         {"text": "2 h", "seconds": 7213.4},
-        {"text": " for $1.00"},
+        {"text": " since submission, $1.00"},
     ]
 
 

@@ -10,6 +10,7 @@ from boa.model.job import JobSpec
 from boa.model.priorities import Priority
 from boa.runtime.estimating import JobEstimate
 from boa.scheduler.decide.hours import PutOff
+from boa.scheduler.plan.displacing import Displaced
 from boa.scheduler.plan.job_estimate import Probe, Range, Stage, Way
 from boa.scheduler.plan.priority_costs import PriorityCost
 from boa.scheduler.plan.queue_ahead import Queue
@@ -71,7 +72,7 @@ def test_of_a_class_that_nobody_knows_a_probe_is_offered(service: FakeService) -
     found = service.ask("POST", "/api/v1/jobs/estimate", json=JOB).json()["estimate"]
     assert (found["basis"], found["time_s"]) == (None, None)
     assert found["probe"] == {"gpu_type": "T4", "width": 1, "seconds": 300.0, "cost_usd": 0.08}
-    assert "5 min on 1×T4" in found["words"]
+    assert "A probe on 1×T4 measures it in at most 5 min" in found["words"]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +131,29 @@ def test_one_job_waits_for_one_gpu(run: Boa, service: FakeService) -> None:
     assert " 1 job waits before it for 1 GPU." in words
 
 
+def test_where_the_wait_is_unknown_the_end_is_too_and_the_reason_is_told(
+    run: Boa, service: FakeService
+) -> None:
+    queue = Queue(waiting=0, gpus=0, wait_s=None)
+    why = "the jobs that have the GPUs cannot checkpoint"
+    service.control.estimated = replace(KNOWN, queue=queue, blocked=why)
+    said = run("submit", "--class", "net", "--estimate", "--", "true")
+    assert "end   unknown, as its wait is" in said
+    assert f"no job waits; it is unknown when GPUs come free: {why}" in " ".join(said.split())
+    found = service.ask("POST", "/api/v1/jobs/estimate", json=JOB).json()["estimate"]
+    assert (found["jct_s"], found["jct_range"], found["blocked"]) == (None, None, why)
+    assert f"It is unknown when GPUs come free: {why}." in found["words"]
+
+
+def test_the_cost_of_a_stop_says_how_much_of_it_is_lost_work(
+    run: Boa, service: FakeService
+) -> None:
+    one = Displaced(job="4", gpus=1, preempted=True, seconds=42.0, lost_s=12.0, usd=0.012)
+    service.control.estimated = replace(KNOWN, displaces=(one,))
+    said = " ".join(run("submit", "--class", "net", "--estimate", "--", "true").split())
+    assert "the stop costs it 42 s ($0.012), 12 s of that in lost work" in said
+
+
 @pytest.mark.parametrize(
     ("priority", "time", "cost", "wait"),
     [
@@ -144,7 +168,7 @@ def test_one_job_waits_for_one_gpu(run: Boa, service: FakeService) -> None:
             "background",
             "time  on empty GPUs, however long these last; as a normal job 2 h, four",
             "cost  nothing is paid; as a normal job $5.00, four",
-            "wait  until GPUs are paid for and empty, whenever that is",
+            "wait  until GPUs are paid for and empty; it makes room for jobs that pay",
         ),
     ],
 )
@@ -191,8 +215,8 @@ def priority_cost(
 def test_the_command_offers_a_probe_where_nothing_is_known(run: Boa, service: FakeService) -> None:
     service.control.estimated = UNKNOWN
     said = run("submit", "--class", "net", "--estimate", "--", "true")
-    assert "nobody knows how long a job of net takes" in said
-    assert "boa submit --probe runs it on 1×T4 for up to 5 min ($0.080 at most)" in said
+    assert "time  unknown: no job of net has ended or reported progress" in said
+    assert "boa submit --probe measures it on 1×T4 in at most 5 min, for at most $0.080" in said
     for beside in (["--wait"], ["--terms"], ["--sweep", "lr=1,2"]):
         run("submit", "--class", "net", "--estimate", *beside, "--", "true", code=2)
 
