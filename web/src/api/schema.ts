@@ -1527,6 +1527,11 @@ export interface components {
              */
             work: number[];
             /**
+             * Work Known
+             * @description False: no spec, script or job has shown how many there are; plans suppose an hour.
+             */
+            work_known?: boolean;
+            /**
              * Noise Scale
              * @description Samples, of every epoch; null where nothing was measured.
              */
@@ -2605,7 +2610,7 @@ export interface components {
             time_range: components["schemas"]["EstimateRange"] | null;
             /**
              * Jct S
-             * @description From its submission to its end, with what such jobs have waited lately.
+             * @description From its submission to its end, by the present queue; null: its wait is unknown.
              */
             jct_s: number | null;
             jct_range: components["schemas"]["EstimateRange"] | null;
@@ -2626,6 +2631,11 @@ export interface components {
              * @description Running jobs that would give up GPUs for it, if it came now.
              */
             displaces: components["schemas"]["DisplacedJob"][];
+            /**
+             * Blocked
+             * @description Why no running job would, where it needs that; empty otherwise.
+             */
+            blocked?: string;
             /** @description Where it would wait for other hours first; null: it would not. */
             put_off: components["schemas"]["PutOff"] | null;
             /** @description Where nobody knows the class. */
@@ -3720,7 +3730,7 @@ export interface components {
             jobs: string[];
             /**
              * Wait S
-             * @description Seconds until there are GPUs for it, if nobody is moved; null: nobody knows.
+             * @description Seconds until there are GPUs for it, if no job is moved; null: unknown.
              */
             wait_s: number | null;
             /**

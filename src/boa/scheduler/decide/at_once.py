@@ -30,6 +30,7 @@ from boa.scheduler.decide.room import is_capped, left_to_rent
 from boa.scheduler.decide.views import set_least
 from boa.scheduler.state import Draft, is_usable
 from boa.scheduler.words.of_keeping import WAITS, waits_for_cap
+from boa.scheduler.words.of_terms import preempted
 from boa.units import GpuName, Seconds
 
 
@@ -187,8 +188,10 @@ class AtOnce(Decider):
                 allocations=given,
                 new=[n for n in placed.new if n.id in used or n.id not in meant],
             )
-        fixed = [given[job.id] for job in holders if job.id in given and job.is_fixed(preemption)]
-        kept = placed.kept.union(node for held in fixed for node, _ in held.nodes)
+        fixed = [job for job in holders if job.id in given and job.is_fixed(preemption)]
+        kept = placed.kept.union(node for job in fixed for node, _ in given[job.id].nodes)
+        if any(job.settling and not job.keeps_work for job in fixed):
+            kept = kept.union(node.id for node in self.nodes(draft))  # they may take them then
         return placed._replace(kept=kept)
 
     def _allowed(self, jobs: Sequence[JobRecord], now: Seconds) -> Mapping[JobId, Allowance]:
@@ -363,8 +366,9 @@ class AtOnce(Decider):
                     said = waits_for_cap(room.cap)
                 else:
                     said = WAITS["no_room" if full else "worth"]
-            if job.state == "preempted" and job.allocation is None:
-                continue  # its reason names the job that has its GPUs
+            taker = there.get(job.preempted_by)
+            if job.allocation is None and taker is not None and taker.allocation is not None:
+                said = preempted("job", job.preempted_by)
             if is_modest(job, draft.now):
                 said = WAITS["modest"]
             if job.id not in self.short and job.reason != said:

@@ -100,7 +100,7 @@ def make_room(
 
 
 class _Plan:
-    """What every job keeps while jobs of a higher rank are seated one after the other."""
+    """Shares of the cluster that jobs keep, while those of a higher rank are seated in turn."""
 
     def __init__(
         self, jobs: Sequence[Holder], nodes: Iterable[Node], cost_of: Callable[[JobId], Seconds]
