@@ -15,7 +15,7 @@ from boa.scheduler.state import State
 from boa.units import Seconds
 
 PRIORITIES = ("background", "normal", "urgent")
-FAILED_LATELY_S: Seconds = 600.0
+FAILED_LATELY_S: Seconds = 3600.0
 """A crash-looping job displaces no other for so long after a failure."""
 TURN_S, WIDE_TURN_S = 600.0, 300.0
 """Waits after which no later job of no higher priority may start first; the second: of jobs that
@@ -158,9 +158,16 @@ def displaced(before: State, after: State, truth: Truth) -> Iterator[str]:
             if (given(before.jobs.get(loser.id)) - given(loser)).keys() & over.keys()
             and not (loser.stop_requested or loser.held_back or loser.background)
             and loser.run is not None
+            and not _is_as_wished(loser)
         ]
         if losers:
             yield f"{_named(job)} took GPUs of jobs {', '.join(losers)}"
+
+
+def _is_as_wished(job: JobRecord) -> bool:
+    """Whether a job has just the GPUs that its policy wants for it."""
+    has, wish = job.allocation, job.share
+    return has is not None and wish is not None and (has.gpu, has.width) == (wish.gpu, wish.width)
 
 
 # Who waits for what

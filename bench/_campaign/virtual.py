@@ -321,6 +321,12 @@ class World(Live):
             words = f"{_about(loser)} by {_about(by)}"
             self.wrong("preempted by a job of no higher priority", words)
 
+    def _is_on_new_node(self, after: State, job: JobRecord, last: Event | None) -> bool:
+        """Return whether a job has GPUs on a node that was rented since its last rescaling."""
+        on = () if job.run is None else job.run.slots
+        since = math.inf if last is None else last.at
+        return any(node in after.nodes and after.nodes[node].requested_at >= since for node in on)
+
     def _started(self, after: State, event: Event) -> None:
         job = after.jobs.get(event.job or "")
         if job is None:
@@ -329,7 +335,7 @@ class World(Live):
         if event.kind == "rescaled" and not job.background:
             least = RESCALES * self.kinds[job.job_class].truth.rescale_s
             none = event.at - self.left_at.get(job.id, event.at) > GAP_S
-            free = job.id in self.excused or none
+            free = job.id in self.excused or none or self._is_on_new_node(after, job, last)
             if last is not None and event.at - last.at < least and not free:
                 gap_s = event.at - last.at
                 words = f"job {job.id} ({job.job_class}) after {gap_s:.0f} of {least:.0f} s"

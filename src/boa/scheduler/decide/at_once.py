@@ -161,8 +161,7 @@ class AtOnce(Decider):
         return holders, preemption
 
     def _may_start(self, job: JobRecord, now: Seconds) -> bool:
-        known = self._is_planned(job) or self._least_by_now(job, now) is not None
-        return known and not is_modest(job, now)
+        return self._is_planned(job) or self._least_by_now(job, now) is not None
 
     def _upheld(
         self,

@@ -113,6 +113,8 @@ class ByJob(Decider):
         )
         rent(draft, fitted.new_nodes, self.gpu_types, coming=self.coming)
         self._apply(draft, fitted)
+        if full:
+            self._say_waits(draft, placed, fitted)
         if self.next_turn(draft):
             self._fit(draft, room)
 
@@ -139,8 +141,15 @@ class ByJob(Decider):
                 draft.put_job(replace(job, reason=WAITS["modest"]))
         return replace(fitted, allocations=found)
 
+    def _say_waits(self, draft: Draft, jobs: Sequence[JobRecord], fitted: Fitted) -> None:
+        """Say of jobs that wait, and that nothing else is said of, that the cluster is full."""
+        for job in (draft.jobs[one.id] for one in jobs):
+            untold = job.reason not in (WAITS["modest"], WAITS["no_room"])
+            if job.allocation is None and job.run is None and job.id not in fitted.short and untold:
+                draft.put_job(replace(job, reason=WAITS["no_room"]))
+
     def _may_start(self, job: JobRecord, now: Seconds) -> bool:
-        return job.share is not None and not is_modest(job, now)
+        return job.share is not None
 
     def _would_lose(self, draft: Draft, job: Holder, shares: Mapping[JobId, Share]) -> bool:
         """Return whether another width would lose more work now than it saves: the job gets it

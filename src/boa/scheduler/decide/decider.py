@@ -42,6 +42,7 @@ from boa.scheduler.decide.protection import (
     RESTLESS,
     Calm,
     Pressure,
+    is_modest,
     may_preempt,
     protection,
     rank,
@@ -268,8 +269,8 @@ class Decider(ABC):
             return {}
         usable = {job.id: self.usable(job) for job in jobs}
         keeps = {one.id for one in self.holders(jobs, now, RESTLESS, {}) if one.keeps_work}
-        last = {job.id for job in jobs if job.run is None and not may_preempt(job, now)}
-        return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps, last)
+        humble = {job.id for job in jobs if job.run is None and not may_preempt(job, now)}
+        return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps, humble)
 
     def wants(
         self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share], now: Seconds
@@ -377,6 +378,7 @@ class Decider(ABC):
             runs=run is not None and held is not None,
             waits=waits,
             first=job.id in first,
+            modest=is_modest(job, now),
             started=job.attempts > 0,
             arrival=job.submitted_at,
         )
@@ -464,7 +466,7 @@ class Decider(ABC):
             usable=self.usable,
             free=free,
         )
-        return reservations(line, now)
+        return reservations(line)
 
     def next_turn(self, draft: Draft) -> bool:
         """Say which jobs wait for their turn; return whether the turn of any has come, since the

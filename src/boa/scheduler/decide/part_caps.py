@@ -94,18 +94,18 @@ def allowances(
     usable: Mapping[JobId, Sequence[GpuName]],
     gpu_types: GpuTypes,
     keeps: Collection[JobId] = (),
-    last: Collection[JobId] = (),
+    humble: Collection[JobId] = (),
 ) -> dict[JobId, Allowance]:
     """Return what jobs may hold that a cap is over: 0 for those that wait.
 
     `wished`: by the policy, as if there were no caps; `usable`: types that jobs can have; `keeps`:
     running jobs that may not be stopped, which come first, with all that they hold. Higher
-    priorities come next, then jobs that run, then the others as they were submitted; `last` those
-    that have failed lately.
+    priorities come next, then jobs that run, then the others as they were submitted. `humble` ones
+    take nothing from jobs of a lower priority: they have failed lately.
     """
     purses = _Purses(caps)
     under = [job for job in jobs if purses.over(job.stream) and not job.background]
-    under.sort(key=lambda job: (job.id not in keeps, job.id in last, *_line(job)))
+    under.sort(key=lambda job: (job.id not in keeps, *_line(job, job.id in humble)))
     least = {job.id: _least(job, usable[job.id], gpu_types) for job in under}
     given: dict[JobId, UsdPerHour] = {}
 
@@ -128,8 +128,9 @@ def allowances(
     }
 
 
-def _line(job: JobRecord) -> tuple[object, ...]:
-    return (-rank(job), job.run is None, job.submitted_at, job.serial)
+def _line(job: JobRecord, humble: bool) -> tuple[object, ...]:
+    level = min(rank(job), 0) if humble else rank(job)
+    return (-level, job.run is None, job.submitted_at, job.serial)
 
 
 def _least(job: JobRecord, usable: Sequence[GpuName], gpu_types: GpuTypes) -> UsdPerHour:

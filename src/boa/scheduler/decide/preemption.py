@@ -34,6 +34,8 @@ class Holder(NamedTuple):
     """It has no GPUs, and may take those of jobs of a lower rank."""
     first: bool = False
     """It has waited for long, and is next in line (`reservation.py`)."""
+    modest: bool = False
+    """It takes free GPUs only."""
     started: bool = False
     """It has run before: it goes before newcomers."""
     arrival: Seconds = 0.0
@@ -136,8 +138,8 @@ class _Plan:
         missing = job.least - sum(
             max(self._free[node], 0) for node, kind in self._nodes.items() if kind == gpu
         )
-        if missing <= 0:
-            return []
+        if missing <= 0 or job.modest:
+            return [] if missing <= 0 else None
         found, left = list[_Offer](), missing
         for offer in sorted(self._offers(job, gpu), key=lambda offer: offer[:2]):
             if left <= 0:

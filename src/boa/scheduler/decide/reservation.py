@@ -16,13 +16,13 @@ from boa.model.cluster import JobId
 from boa.model.job import JobRecord
 from boa.model.plan import Variant
 from boa.policy.boa import Planned
-from boa.scheduler.decide.protection import is_modest, rank
+from boa.scheduler.decide.protection import rank
 from boa.units import GpuName, Seconds
 
 OVERDUE_S: Seconds = 600.0
 """Seconds that a job waits before it gets a reservation …"""
 WIDE_OVERDUE_S: Seconds = 300.0
-"""… and that one which needs several GPUs does. A job that was preempted gets one at once."""
+"""… and that one which needs several GPUs does. A job that has run before gets one at once."""
 LATE_S: Seconds = 60.0
 """Seconds that a running job is expected to take at least: it may be later than expected."""
 MOST = 16
@@ -34,7 +34,7 @@ such stretches: for long enough that running jobs may end, and never empty for e
 
 def is_overdue(job: JobRecord, waited_s: Seconds) -> bool:
     """Return whether a job has waited so long that GPUs are reserved for it."""
-    if job.state == "preempted":
+    if job.attempts:
         return True
     return waited_s > (OVERDUE_S if job.spec.gpus.min == 1 else WIDE_OVERDUE_S)
 
@@ -58,19 +58,17 @@ class Line:
 
 class Reservations(NamedTuple):
     first: frozenset[JobId] = frozenset()
-    """Jobs that are next in line."""
+    """Jobs that are next in line: later ones get no GPUs that these can have now."""
     held_up: Mapping[JobId, JobId] = MappingProxyType({})
     """Jobs that may not start now, and the job that they would delay."""
 
 
-def reservations(line: Line, now: Seconds) -> Reservations:
+def reservations(line: Line) -> Reservations:
     """Return which jobs are next in line, and which must not start before them."""
     waiting = [job for job in line.jobs if job.allocation is None and job.run is None]
-    overdue = [
-        job for job in waiting if is_overdue(job, line.waited_s(job)) and not is_modest(job, now)
-    ]
-    first, found = _heads(overdue, line.usable), dict[JobId, JobId]()
-    for head in sorted(overdue, key=_line)[:MOST]:
+    overdue = [job for job in waiting if is_overdue(job, line.waited_s(job))]
+    found, first = dict[JobId, JobId](), sorted(overdue, key=_line)[:MOST]
+    for head in first:
         kinds = set(line.usable(head))
         in_s = min((_starts_in(head, line, gpu) for gpu in kinds), default=0.0)
         if math.isinf(in_s):
@@ -81,7 +79,7 @@ def reservations(line: Line, now: Seconds) -> Reservations:
             rivals = _is_behind(job, head) and not kinds.isdisjoint(line.usable(job))
             if rivals and line.takes_s(job) > in_s:
                 found.setdefault(job.id, head.id)
-    return Reservations(first, found)
+    return Reservations(frozenset(job.id for job in first if job.id not in found), found)
 
 
 def expected_s(
@@ -98,16 +96,6 @@ def expected_s(
     times = course.times[epoch:] * scale
     seconds = float(times[1:].sum()) + float(times[0]) * left
     return seconds if math.isfinite(seconds) else math.inf
-
-
-def _heads(
-    overdue: Sequence[JobRecord], usable: Callable[[JobRecord], Collection[GpuName]]
-) -> frozenset[JobId]:
-    """Return the jobs that are next in line, one for each set of GPU types."""
-    found: dict[frozenset[GpuName], JobId] = {}
-    for job in sorted(overdue, key=_line):
-        found.setdefault(frozenset(usable(job)), job.id)
-    return frozenset(found.values())
 
 
 def _line(job: JobRecord) -> tuple[object, ...]:
