@@ -93,8 +93,8 @@ class AtOnce(Decider):
         ]
         self.asked_again.clear()
         current = current_allocations(jobs)
-        allowed = self._allowed(jobs, draft.now)
         self._take_back(draft, jobs, room)
+        allowed = self._allowed(draft, jobs, room)
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
             room = self._without_surplus(draft, current, room, {job.id for job in jobs})
@@ -193,14 +193,17 @@ class AtOnce(Decider):
             kept = kept.union(node.id for node in self.nodes(draft))  # they may take them then
         return placed._replace(kept=kept)
 
-    def _allowed(self, jobs: Sequence[JobRecord], now: Seconds) -> Mapping[JobId, Allowance]:
+    def _allowed(
+        self, draft: Draft, jobs: Sequence[JobRecord], room: Room
+    ) -> Mapping[JobId, Allowance]:
         """Allowances of jobs under caps, whatever a market would give them: an answer that caps
         depend on would change with every node that boots."""
         if not self.caps:
             return {}
         most = ((job, self.least(job)) for job in jobs)
         wished = {job.id: replace(at, width=job.spec.gpus.max) for job, at in most if at}
-        return self.allowed(jobs, wished, now)
+        full, _ = self._limits(draft, _with_draining(draft, room, self.unwanted))
+        return self.allowed(draft, jobs, wished, full=full)
 
     def _under_caps(
         self,

@@ -68,7 +68,7 @@ class ByJob(Decider):
         free = left_to_rent(room, [record.node for record in usable])
         full = not any(free.has(kind, 1) for kind in self.gpu_types.values())
         wished = {job.id: job.share for job in placed if job.share}
-        allowed = self.allowed(placed, wished, draft.now)
+        allowed = self.allowed(draft, placed, wished, full=full)
         in_line = self.reserved(draft, placed, allowed) if full else Reservations()
         self.held_up, self.next_round = in_line.held_up, draft.now + self.round_s
         placed = [job for job in placed if job.id not in in_line.held_up]

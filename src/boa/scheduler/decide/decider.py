@@ -48,7 +48,12 @@ from boa.scheduler.decide.protection import (
     rank,
 )
 from boa.scheduler.decide.reasons import Change, reason
-from boa.scheduler.decide.reservation import Line, Reservations, expected_s, reservations
+from boa.scheduler.decide.reservation import (
+    Line,
+    Reservations,
+    expected_s,
+    reservations,
+)
 from boa.scheduler.decide.room import Refused, left_to_rent
 from boa.scheduler.decide.views import KeptViews, believed_of, job_views
 from boa.scheduler.learn.beliefs import Beliefs, Believed
@@ -262,15 +267,41 @@ class Decider(ABC):
         )
 
     def allowed(
-        self, jobs: Sequence[JobRecord], wished: Mapping[JobId, Share], now: Seconds
+        self, draft: Draft, jobs: Sequence[JobRecord], wished: Mapping[JobId, Share], *, full: bool
     ) -> Mapping[JobId, Allowance]:
         """Allowances of jobs under caps; few services have such caps."""
         if not self.caps:
             return {}
-        usable = {job.id: self.usable(job) for job in jobs}
-        keeps = {one.id for one in self.holders(jobs, now, RESTLESS, {}) if one.keeps_work}
+        usable, now = {job.id: self.usable(job) for job in jobs}, draft.now
+        holders = self.holders(jobs, now, RESTLESS, {})
+        keeps = {one.id for one in holders if one.keeps_work}
         humble = {job.id for job in jobs if job.run is None and not may_preempt(job, now)}
-        return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps, humble)
+        stuck = self._stuck(draft, holders) if full else set()
+        return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps, humble, stuck)
+
+    def _stuck(self, draft: Draft, jobs: Sequence[Holder]) -> set[JobId]:
+        """Return jobs that wait and would lack GPUs even if all others were narrowed."""
+        room = self._free(draft)
+        for job in jobs:
+            if job.held is not None and not job.keeps_work:
+                room[job.held.gpu] += max(job.held.width - job.least, 0)
+        lowest = min((job.rank for job in jobs if job.held is not None), default=0)
+        return {
+            job.id
+            for job in jobs
+            if job.waits and job.rank <= lowest and all(room[gpu] < job.least for gpu in job.types)
+        }
+
+    def _free(self, draft: Draft) -> Counter[GpuName]:
+        """Return the GPUs of every type that are ready and that no job has."""
+        free = Counter[GpuName]()
+        for node in draft.usable_nodes():
+            free[node.gpu] += node.gpus if node.state == "ready" else 0
+        for job in draft.jobs.values():
+            on = job.allocation if job.run is None else job.run.allocation
+            if on is not None:
+                free[on.gpu] -= on.width
+        return free
 
     def wants(
         self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share], now: Seconds
@@ -429,15 +460,7 @@ class Decider(ABC):
         self.waits_since = waits
         if not idle:
             return Reservations()
-        believed, held = believed_of(inside, self.beliefs), Counter[GpuName]()
-        for job in draft.jobs.values():
-            on = job.allocation if job.run is None else job.run.allocation
-            if on is not None:
-                held[on.gpu] += on.width
-        free = Counter[GpuName]()
-        for node in draft.usable_nodes():
-            free[node.gpu] += node.gpus if node.state == "ready" else 0
-        free.subtract(held)
+        believed = believed_of(inside, self.beliefs)
 
         def ends_in(job: JobRecord) -> Seconds:
             assert job.run is not None
@@ -464,7 +487,7 @@ class Decider(ABC):
             takes_s=takes_s,
             spare=spare,
             usable=self.usable,
-            free=free,
+            free=self._free(draft),
         )
         return reservations(line)
 

@@ -95,17 +95,21 @@ def allowances(
     gpu_types: GpuTypes,
     keeps: Collection[JobId] = (),
     humble: Collection[JobId] = (),
+    stuck: Collection[JobId] = (),
 ) -> dict[JobId, Allowance]:
     """Return what jobs may hold that a cap is over: 0 for those that wait.
 
     `wished`: by the policy, as if there were no caps; `usable`: types that jobs can have; `keeps`:
     running jobs that may not be stopped, which come first, with all that they hold. Higher
     priorities come next, then jobs that run, then the others as they were submitted. `humble` ones
-    take nothing from jobs of a lower priority: they have failed lately.
+    take nothing from jobs of a lower priority: they have failed lately. `stuck` ones could not
+    start now with any money, so that others have it first.
     """
     purses = _Purses(caps)
     under = [job for job in jobs if purses.over(job.stream) and not job.background]
-    under.sort(key=lambda job: (job.id not in keeps, *_line(job, job.id in humble)))
+    under.sort(
+        key=lambda job: (job.id not in keeps, job.id in stuck, *_line(job, job.id in humble))
+    )
     least = {job.id: _least(job, usable[job.id], gpu_types) for job in under}
     given: dict[JobId, UsdPerHour] = {}
 
