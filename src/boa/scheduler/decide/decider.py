@@ -276,7 +276,7 @@ class Decider(ABC):
         holders = self.holders(jobs, now, RESTLESS, {})
         keeps = {one.id for one in holders if one.keeps_work}
         humble = {job.id for job in jobs if job.run is None and not may_preempt(job, now)}
-        stuck = self._stuck(draft, holders) if full else set()
+        stuck = self._stuck(draft, holders).union(self.held_up) if full else set()
         return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps, humble, stuck)
 
     def _stuck(self, draft: Draft, jobs: Sequence[Holder]) -> set[JobId]:
