@@ -94,11 +94,16 @@ class AtOnce(Decider):
         self.asked_again.clear()
         current = current_allocations(jobs)
         self._take_back(draft, jobs, room)
-        allowed = self._allowed(draft, jobs, room)
+        allowed = self._allowed(draft, jobs, room, ())
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
             room = self._without_surplus(draft, current, room, {job.id for job in jobs})
         holders, preemption = self._preemption(draft, jobs, room, allowed)
+        behind = set[JobId]()
+        while allowed and self.held_up.keys() - behind:  # their money is of use to others
+            behind |= self.held_up.keys()
+            allowed = self._allowed(draft, jobs, room, behind)
+            holders, preemption = self._preemption(draft, jobs, room, allowed)
         if len(holders) < len(jobs):
             there = {one.id for one in holders}
             jobs = [job for job in jobs if job.id in there]
@@ -194,7 +199,7 @@ class AtOnce(Decider):
         return placed._replace(kept=kept)
 
     def _allowed(
-        self, draft: Draft, jobs: Sequence[JobRecord], room: Room
+        self, draft: Draft, jobs: Sequence[JobRecord], room: Room, behind: Collection[JobId]
     ) -> Mapping[JobId, Allowance]:
         """Allowances of jobs under caps, whatever a market would give them: an answer that caps
         depend on would change with every node that boots."""
@@ -203,7 +208,7 @@ class AtOnce(Decider):
         most = ((job, self.least(job)) for job in jobs)
         wished = {job.id: replace(at, width=job.spec.gpus.max) for job, at in most if at}
         full, _ = self._limits(draft, _with_draining(draft, room, self.unwanted))
-        return self.allowed(draft, jobs, wished, full=full)
+        return self.allowed(draft, jobs, wished, full=full, behind=behind)
 
     def _under_caps(
         self,

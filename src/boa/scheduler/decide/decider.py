@@ -6,7 +6,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -267,16 +267,23 @@ class Decider(ABC):
         )
 
     def allowed(
-        self, draft: Draft, jobs: Sequence[JobRecord], wished: Mapping[JobId, Share], *, full: bool
+        self,
+        draft: Draft,
+        jobs: Sequence[JobRecord],
+        wished: Mapping[JobId, Share],
+        *,
+        full: bool,
+        behind: Collection[JobId] = (),
     ) -> Mapping[JobId, Allowance]:
-        """Allowances of jobs under caps; few services have such caps."""
+        """Allowances of jobs under caps; few services have such caps. `behind`: jobs that another
+        one comes before, and that need no money until then."""
         if not self.caps:
             return {}
         usable, now = {job.id: self.usable(job) for job in jobs}, draft.now
         holders = self.holders(jobs, now, RESTLESS, {})
         keeps = {one.id for one in holders if one.keeps_work}
         humble = {job.id for job in jobs if job.run is None and not may_preempt(job, now)}
-        stuck = self._stuck(draft, holders).union(self.held_up) if full else set()
+        stuck = self._stuck(draft, holders).union(behind) if full else set()
         return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps, humble, stuck)
 
     def _stuck(self, draft: Draft, jobs: Sequence[Holder]) -> set[JobId]:
