@@ -139,7 +139,7 @@ def assemble(
         sweeps=_sweeps(saved),
     )
     if os.environ.get("BOA_CHECK"):
-        loop.checker = Checker(config.max_nodes)
+        loop.checker = Checker(config.max_nodes, config.gpu_types)
     return loop
 
 

@@ -57,7 +57,9 @@ def told(run: Run, report: Report, now: Seconds, before: Report | None = None) -
         progressed = _by_pace(run, before, report, now)
         if progressed is None:
             return Told(parts)
-        waited = max(progressed - first_step - run.rescale.get(FIRST_STEP, 0.0), 0.0)
+        waited = progressed - first_step - run.rescale.get(FIRST_STEP, 0.0)
+        if waited <= 0:
+            return Told(parts)  # reports are too coarse to tell
     elif report.units > 0 or not is_duration(waited):
         return Told(parts)
     explained = [seconds for name, seconds in parts.items() if name != FIRST_STEP]
@@ -81,7 +83,7 @@ def _by_pace(run: Run, before: Report | None, report: Report, now: Seconds) -> S
     if now - run.reported_at > LATE * seconds + LATE_S:  # the service has missed reports
         return None
     waited = run.reported_at - run.decided_at - before.units * seconds / units
-    return max(waited, 0.0) if is_duration(max(waited, 0.0)) else None
+    return waited if waited > 0 and is_duration(waited) else None
 
 
 def has_first_step(run: Run, before: Report) -> bool:

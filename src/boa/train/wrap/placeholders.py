@@ -57,7 +57,7 @@ def filled(word: str, width: int) -> str:
             gpus = f"{width} GPU" + ("s" if width != 1 else "")
             raise Unfit(
                 match[0],
-                f"is {float(result):.4g} at {gpus}",
+                f"is {_rounded(result)} at {gpus}",
                 "a whole number: limit the job to GPU counts that divide it, or round down "
                 f"with // (such as {match[0].replace('/', '//', 1)})",
             )
@@ -70,8 +70,12 @@ def samples_per_step(text: str, width: int) -> float:
     """Return the value of an expression such as `16*{width}`; raise `Unfit` unless it is > 0."""
     result = value(text.replace("{", "(").replace("}", ")"), width, text)
     if not 0 < result < 10**15:
-        raise Unfit(text, f"is {float(result):.4g} at width {width}", "a positive number")
+        raise Unfit(text, f"is {_rounded(result)} at width {width}", "a positive number")
     return float(result)
+
+
+def _rounded(number: Fraction) -> str:
+    return f"{float(number):.4g}" if abs(number) < 10**300 else "too large"
 
 
 def value(expression: str, width: int, text: str = "") -> Fraction:

@@ -97,7 +97,18 @@ def test_what_does_not_divide_is_told_how_to_be_rounded() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "-16*{width}", "width*", "__import__('os')", "{width}**99", "1e999", "a", ""]
+    "text",
+    [
+        "1e308*1e308",
+        "0",
+        "-16*{width}",
+        "width*",
+        "__import__('os')",
+        "{width}**99",
+        "1e999",
+        "a",
+        "",
+    ],
 )
 def test_samples_per_step_are_arithmetic_with_a_positive_result(text: str) -> None:
     with pytest.raises(placeholders.Unfit):

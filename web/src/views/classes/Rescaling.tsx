@@ -26,12 +26,12 @@ function Parts({ engine, parts }: { engine: string; parts: ClassDocument["rescal
     <Wide label="What a rescaling takes">
       <table className="plain">
         <caption className="chart-note">
-          Measured on the engine {engine}: means of {plural(count, "start")}
+          Measured on the engine {engine}: typical of {plural(count, "start")}
         </caption>
         <thead>
           <tr>
             <th>Part</th>
-            <th className="numeric">Mean</th>
+            <th className="numeric">Typical</th>
             <th className="numeric">Times</th>
           </tr>
         </thead>
