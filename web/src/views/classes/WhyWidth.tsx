@@ -65,6 +65,9 @@ function Stretch({ title, epoch, rate }: ChartOf & { rate: number }) {
 
 function Marginal({ title, epoch, rate }: ChartOf & { rate: number }) {
   const steps = stepsOf(epoch.choices);
+  if (steps.length === 0) {
+    return null;
+  }
   const planned = steps.find((step) => step.to === epoch.width);
   const points = steps.map((step) => [step.to, step.secondsPerUsd] as const);
   const levels: Level[] = rate > 0 ? [{ y: rate, text: "elsewhere", color: "var(--bad)" }] : [];
