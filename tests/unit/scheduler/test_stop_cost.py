@@ -246,7 +246,7 @@ ELSEWHERE = Allocation("T4", ((11, 3),))
 
 
 def test_a_job_that_says_on_the_way_to_a_booting_node_that_it_does_not_save_stays() -> None:
-    leaving = replace(on_gpus(reported_at=BEGAN), allocation=ELSEWHERE)
+    leaving = replace(on_gpus(saves=False), allocation=ELSEWHERE)
     held = leaving.run.allocation if leaving.run else None
     newcomer = replace(running(2), run=None)
     draft = draft_of(leaving, newcomer)

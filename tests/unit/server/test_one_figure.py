@@ -208,7 +208,7 @@ def test_the_amount_and_the_times_of_one_job_are_the_same_everywhere(
         row = run("ps", "--all").splitlines()[1]
         assert row.split()[-1] == amount
         assert re.search(rf"^cost +{re.escape(amount)}$", run("show", "1"), re.MULTILINE)
-        assert f"for {amount}" in run("events", "--job", "1")
+        assert f", {amount}" in run("events", "--job", "1")
         for by in ("job", "class"):
             line = run("cost", "--by", by).partition("\n\n")[2].splitlines()[1]
             assert amount in line.split(), by

@@ -76,7 +76,7 @@ class ByJob(Decider):
         placed = [job for job in placed if job.id in shares]
         calm = self.calm_now(draft, full=full)
         holders = [
-            one._replace(settling=True) if self._would_lose(draft, one, shares) else one
+            one._replace(settling=self._settles(draft, one, shares))
             for one in self.holders(placed, draft.now, calm, allowed, in_line.first)
         ]
         preemption = self.preemption(draft, holders)
@@ -150,6 +150,13 @@ class ByJob(Decider):
 
     def _may_start(self, job: JobRecord, now: Seconds) -> bool:
         return job.share is not None
+
+    def _settles(self, draft: Draft, job: Holder, shares: Mapping[JobId, Share]) -> bool:
+        """Return whether a job keeps its GPUs for now. What its plan has for an epoch that begins
+        has been weighed against the rescaling."""
+        if self._would_lose(draft, job, shares):
+            return True
+        return job.settling and self.causes.get(job.id) != "epoch"
 
     def _would_lose(self, draft: Draft, job: Holder, shares: Mapping[JobId, Share]) -> bool:
         """Return whether another width would lose more work now than it saves: the job gets it
