@@ -14,9 +14,9 @@ from boa.scheduler.decide.part_caps import Allowance, kept_within, narrowed, sho
 from boa.scheduler.decide.preemption import Holder, upheld
 from boa.scheduler.decide.protection import is_modest
 from boa.scheduler.decide.reservation import Reservations
-from boa.scheduler.decide.room import left_to_rent
+from boa.scheduler.decide.room import is_capped, left_to_rent
 from boa.scheduler.state import Draft
-from boa.scheduler.words.of_keeping import WAITS
+from boa.scheduler.words.of_keeping import WAITS, waits_for_cap
 from boa.units import Seconds
 
 
@@ -114,7 +114,7 @@ class ByJob(Decider):
         rent(draft, fitted.new_nodes, self.gpu_types, coming=self.coming)
         self._apply(draft, fitted)
         if full:
-            self._say_waits(draft, placed, fitted)
+            self._say_waits(draft, placed, fitted, room)
         if self.next_turn(draft):
             self._fit(draft, room)
 
@@ -141,12 +141,16 @@ class ByJob(Decider):
                 draft.put_job(replace(job, reason=WAITS["modest"]))
         return replace(fitted, allocations=found)
 
-    def _say_waits(self, draft: Draft, jobs: Sequence[JobRecord], fitted: Fitted) -> None:
+    def _say_waits(
+        self, draft: Draft, jobs: Sequence[JobRecord], fitted: Fitted, room: Room
+    ) -> None:
         """Say of jobs that wait, and that nothing else is said of, that the cluster is full."""
+        capped = is_capped(room, self.nodes(draft), self.gpu_types)
+        said = waits_for_cap(room.cap) if capped else WAITS["no_room"]
         for job in (draft.jobs[one.id] for one in jobs):
-            untold = job.reason not in (WAITS["modest"], WAITS["no_room"])
+            untold = job.reason not in (WAITS["modest"], said)
             if job.allocation is None and job.run is None and job.id not in fitted.short and untold:
-                draft.put_job(replace(job, reason=WAITS["no_room"]))
+                draft.put_job(replace(job, reason=said))
 
     def _may_start(self, job: JobRecord, now: Seconds) -> bool:
         return job.share is not None
