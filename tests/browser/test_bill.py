@@ -87,7 +87,7 @@ def test_applied_money_rents_nodes_and_widens_jobs_and_all_of_it_is_told(
     for told in (
         rf"the budget is \${PLENTY:g}",
         r"renting node \d+: 4×A100 .* of it save jobs ",
-        rf"bert-1.* → \d+×A100: {width} before; GPUs that are paid for",
+        rf"bert-1.* → \d+×A100: {width} before; widened",
     ):
         expect(events.filter(has_text=re.compile(told)).first).to_be_visible()
 

@@ -100,12 +100,12 @@ def test_a_job_is_opened_and_stopped_by_keyboard(window: Window, lab: Lab) -> No
 
 def test_the_budget_is_changed_by_keyboard(page: Page) -> None:
     slider = page.get_by_role("slider")
-    now = re.compile(rf"^\${BUDGET:.2f} per hour: jobs take")
+    now = re.compile(rf"^\${BUDGET:.2f}/h: jobs take")
     expect(slider).to_have_attribute("aria-valuetext", now)
     press_until(page, "input[type=range]")
     page.keyboard.press("PageDown")
     expect(slider).not_to_have_attribute("aria-valuetext", now)
-    expect(slider).to_have_attribute("aria-valuetext", re.compile("per hour: jobs take"))
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("/h: jobs take"))
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -86,7 +86,7 @@ def test_a_month_says_what_of_its_budget_is_spent_by_which_part_and_which_projec
     until("it has cost something", lambda: lab.client.job(tagged)["cost_usd"] > 0.05)
     page = window.open(f"{lab.url}/#/month", viewport=screen)
     main = page.get_by_role("main")
-    expect(main).to_contain_text(re.compile(r"\d % of \$[\d,.]+ is spent: "))
+    expect(main).to_contain_text(re.compile(r"\d % of \$[\d,.]+( for [^:]+)? is spent: "))
     expect(page.get_by_role("list", name="Alerts")).to_contain_text("100 %: not reached")
     payers = page.locator(".card").filter(has=page.get_by_role("heading", name="By payer"))
     mine = payers.get_by_role("row").filter(has_text="language")
