@@ -39,6 +39,8 @@ class Truth:
     """Moments at which runs of a job failed by themselves."""
     lost: frozenset[NodeId] = frozenset()
     """Nodes that the cloud took."""
+    known: Callable[[JobRecord], bool] = lambda job: True
+    """Whether a job of its class has ended before, so that its end can be expected."""
     full: bool = True
     """No other node can be rented."""
     barred: Callable[[JobRecord], bool] = lambda job: False
@@ -220,8 +222,10 @@ def overtakers(
     """Newcomers that are given GPUs before a job with a better claim, which they delay.
 
     `since`: the moment from which a job has waited. A job with a turn has waited for long, or has
-    run before.
+    run before. Where the end of a running job cannot be expected, GPUs are kept for it at times.
     """
+    if not all(truth.known(job) for job in after.jobs.values() if job.run is not None):
+        return
     for job in after.jobs.values():
         was = before.jobs.get(job.id)
         new = job.allocation is not None and (was is None or was.allocation is None)

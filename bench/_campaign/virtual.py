@@ -209,6 +209,8 @@ class World(Live):
         self.left_at: dict[str, Seconds] = {}
         """Moments at which runs ended."""
         self.failures: dict[str, tuple[Seconds, ...]] = {}
+        self.known: set[str] = set()
+        """Classes of which a job has ended well."""
         self.lost: set[int] = set()
         """Nodes that the cloud took."""
         self.forgot: set[str] = set()
@@ -245,6 +247,9 @@ class World(Live):
     def ended(self, key: RunKey, event: RunEvent) -> None:
         now = self.clock.now()
         self.left_at[key.job] = now
+        job = self.loop.state.jobs.get(key.job)
+        if job is not None and event.exit_code == 0 and not event.stopped:
+            self.known.add(job.job_class)
         if event.exit_code != 0 and not event.stopped:
             self.failures[key.job] = (*self.failures.get(key.job, ()), now)
             self.excused.add(key.job)
@@ -432,6 +437,7 @@ class World(Live):
             stoppable=self._stoppable,
             failures=self.failures,
             lost=frozenset(self.lost),
+            known=lambda job: job.job_class in self.known,
             full=self._full(state),
             barred=lambda job: self._barred(state, job),
             over_cap=lambda job: self._over_cap(state, job),

@@ -201,6 +201,7 @@ def test_a_job_that_forgets_is_stopped_once_at_most(world: World) -> None:
 
 def test_later_jobs_that_start_first_again_and_again_starve_a_job(world: World) -> None:
     waits, since = job(1), world.clock.now()
+    world.known = {"net"}
     world.waits["1"] = since
     for number in (2, 3, 4):
         world.clock.advance_to(since + 500.0 + 200.0 * number)

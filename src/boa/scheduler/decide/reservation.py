@@ -68,9 +68,13 @@ def reservations(line: Line) -> Reservations:
     waiting = [job for job in line.jobs if job.allocation is None and job.run is None]
     overdue = [job for job in waiting if is_overdue(job, line.waited_s(job))]
     found, first = dict[JobId, JobId](), sorted(overdue, key=_line)[:MOST]
+    books = {gpu: _Book.of(line, gpu) for gpu in {gpu for job in first for gpu in line.usable(job)}}
     for head in first:
         kinds = set(line.usable(head))
-        in_s = min((_starts_in(head, line, gpu) for gpu in kinds), default=0.0)
+        ways = [(books[gpu].starts_in(head.spec.gpus.min), gpu) for gpu in sorted(kinds)]
+        in_s, gpu = min(ways, default=(0.0, ""))
+        if not in_s and gpu and head.id not in found:
+            books[gpu].take(head.spec.gpus.min, line.takes_s(head))
         if math.isinf(in_s):
             in_s = _left_of_window(line.waited_s(head))
         if not in_s:
@@ -112,19 +116,33 @@ def _left_of_window(waited_s: Seconds) -> Seconds:
     return max(WINDOW_S - past, 0.0)
 
 
-def _starts_in(first: JobRecord, line: Line, gpu: GpuName) -> Seconds:
-    """Return the seconds until enough GPUs of a type are expected to be free for a job."""
-    missing = first.spec.gpus.min - line.free.get(gpu, 0)
-    if missing <= 0:
-        return 0.0
-    held = list[tuple[Seconds, int]]()
-    for job in line.jobs:
-        if job.run is not None and job.run.allocation.gpu == gpu:
-            spare = line.spare(job)
-            in_s = max(line.ends_in(job), LATE_S)
-            held += [(0.0, spare), (in_s, job.run.allocation.width - spare)]
-    for in_s, width in sorted(held):
-        missing -= width
-        if missing <= 0:
-            return in_s
-    return math.inf
+@dataclass(slots=True)
+class _Book:
+    """GPUs of a type: those that are free, and when others come free."""
+
+    free: int
+    ends: list[tuple[Seconds, int]]
+
+    @classmethod
+    def of(cls, line: Line, gpu: GpuName) -> "_Book":
+        free, ends = line.free.get(gpu, 0), list[tuple[Seconds, int]]()
+        for job in line.jobs:
+            if job.run is not None and job.run.allocation.gpu == gpu:
+                spare = line.spare(job)
+                free += spare
+                ends.append((max(line.ends_in(job), LATE_S), job.run.allocation.width - spare))
+        return cls(free, ends)
+
+    def starts_in(self, width: int) -> Seconds:
+        """Return the seconds until so many GPUs are expected to be free."""
+        missing = width - self.free
+        for in_s, count in sorted([(0.0, 0), *self.ends]):
+            missing -= count
+            if missing <= 0:
+                return in_s
+        return math.inf
+
+    def take(self, width: int, seconds: Seconds) -> None:
+        """Give GPUs to a job that starts now."""
+        self.free -= width
+        self.ends.append((max(seconds, LATE_S), width))
