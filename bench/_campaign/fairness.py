@@ -100,7 +100,7 @@ def taken_wrongly(before: State, after: State, truth: Truth) -> Iterator[str]:
     """Running jobs lost their last GPUs, and no job of a higher priority got GPUs there."""
     for job, was in _lost_last(before, after):
         on = held(was)
-        if truth.lost & on.keys() or truth.over_cap(job):
+        if truth.lost & on.keys() or truth.over_cap(job) or truth.barred(job):
             continue
         if not any(rank(taker) > rank(job) for taker in _gained(before, after, on)):
             yield f"{_named(job)} on nodes {sorted(on)}"

@@ -331,7 +331,7 @@ class Checker:
         if said.startswith(CAP_WAIT) and self.capped is not None and not self.capped():
             yield "no cap is in force"
         if said == WAITS["turn"] and not (_is_behind(job, before) or _is_behind(job, after)):
-            yield "no job that came before it waits for GPUs that it could have"
+            yield "no job that is ahead of it waits for GPUs that it could have"
         if said == WAITS["modest"]:
             if not job.failed_at:
                 yield "it has not failed"
@@ -500,7 +500,7 @@ def _is_behind(job: JobRecord, state: State) -> bool:
         types = set(first.spec.gpus.types)
         same = not types or not mine or bool(mine & types)
         before = first.submitted_at < job.submitted_at or (first.attempts > 0 and not job.attempts)
-        if same and before and _rank(first) >= _rank(job):
+        if same and (before or _rank(first) > _rank(job)) and _rank(first) >= _rank(job):
             return True
     return False
 

@@ -304,9 +304,9 @@ FIRST, SECOND = record(1), record(2)
     ("said", "others", "fields", "wrong"),
     [
         ("turn", [FIRST], {}, ""),
-        ("turn", [], {}, "no job that came before it"),
-        ("turn", [on(1)], {}, "no job that came before it"),
-        ("turn", [record(3)], {}, "no job that came before it"),
+        ("turn", [], {}, "no job that is ahead of it"),
+        ("turn", [on(1)], {}, "no job that is ahead of it"),
+        ("turn", [record(3)], {}, "no job that is ahead of it"),
         ("turn", [replace(FIRST, spec=stored_spec(priority="background"))], {}, "no job that"),
         ("modest", [], {"failed_at": (50.0,)}, ""),
         ("modest", [], {}, "it has not failed"),
