@@ -52,6 +52,7 @@ from boa.scheduler.decide.reservation import (
     Line,
     Reservations,
     expected_s,
+    is_overdue,
     reservations,
 )
 from boa.scheduler.decide.room import Refused, left_to_rent
@@ -287,8 +288,9 @@ class Decider(ABC):
         return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps, humble, stuck)
 
     def _stuck(self, draft: Draft, jobs: Sequence[Holder]) -> set[JobId]:
-        """Return jobs that wait and would lack GPUs even if all others were narrowed."""
-        room = self._free(draft)
+        """Return jobs that wait and would lack GPUs even if all others were narrowed. Once their
+        turn has come, money is kept for them, as GPUs are."""
+        room, since = self._free(draft), self.waits_since or {}
         for job in jobs:
             if job.held is not None and not job.keeps_work:
                 room[job.held.gpu] += max(job.held.width - job.least, 0)
@@ -296,7 +298,10 @@ class Decider(ABC):
         return {
             job.id
             for job in jobs
-            if job.waits and job.rank <= lowest and all(room[gpu] < job.least for gpu in job.types)
+            if job.waits
+            and job.rank <= lowest
+            and all(room[gpu] < job.least for gpu in job.types)
+            and not is_overdue(draft.jobs[job.id], draft.now - since.get(job.id, draft.now))
         }
 
     def _free(self, draft: Draft) -> Counter[GpuName]:
@@ -461,7 +466,7 @@ class Decider(ABC):
         before them. `allowed`: what caps let jobs hold; one that they let wait is not in line."""
         now, seen = draft.now, self.waits_since
         inside = [job for job in jobs if (most := allowed.get(job.id)) is None or most.most]
-        idle = [job for job in inside if job.allocation is None and job.run is None]
+        idle = [job for job in jobs if job.allocation is None and job.run is None]
         fresh = {job.id: now if job.attempts else job.submitted_at for job in idle}
         waits = {job: fresh[job] if seen is None else seen.get(job, now) for job in fresh}
         self.waits_since = waits
