@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from boa.model.cluster import JobId
+from boa.model.cluster import Allocation, JobId
 from boa.model.events import PreemptionCode
 from boa.model.job import JobRecord, Run
 from boa.scheduler.state import Draft
@@ -24,13 +24,19 @@ def tell_preempted(draft: Draft, jobs: Iterable[JobId], saves: Saves = unknown) 
             run is None
             or run.state != "stopping"
             or run.preempted
-            or job.allocation is not None
+            or (job.allocation is not None and _is_there(draft, job.allocation))
             or job.stop_requested
             or job.held_back
             or any(node not in draft.nodes for node in run.slots)
         ):
             continue
         _tell(draft, job, run, saves(job))
+
+
+def _is_there(draft: Draft, allocation: Allocation) -> bool:
+    """Return whether a job's next GPUs are ready: it need not wait for a node to boot."""
+    nodes = (draft.nodes.get(node) for node, _ in allocation.nodes)
+    return all(node is not None and node.state == "ready" for node in nodes)
 
 
 def _tell(draft: Draft, job: JobRecord, run: Run, saves: bool | None) -> None:
