@@ -1,4 +1,4 @@
-"""Rules for who has GPUs on clusters that are short of them, held to the truth. Pure.
+"""Fairness rules for clusters that are short of GPUs, judged by the true durations. Pure.
 
 Nothing here believes the scheduler's words: neither its reasons, nor its events, nor what it takes
 a job's state to be. A rule looks at two states, at the jobs as they are really acted out, and at
@@ -16,37 +16,37 @@ from boa.units import Seconds
 
 PRIORITIES = ("background", "normal", "urgent")
 FAILED_LATELY_S: Seconds = 3600.0
-"""A crash-looping job displaces no other for so long after a failure."""
+"""Seconds after a failure in which a crash-looping job must not displace another."""
 TURN_S, WIDE_TURN_S = 600.0, 300.0
 """Waits after which no later job of no higher priority may start first; the second: of jobs that
 need several GPUs."""
 DELAY_S: Seconds = 120.0
-"""A later job may start first if that delays the first one by no more: nobody knows the truth."""
+"""Delay of an earlier job that a later one may cause: true durations are unknown to BOA."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """What the scheduler can only believe."""
+    """Facts of the simulation that the scheduler can only estimate."""
 
     now: Seconds
     ends: Mapping[JobId, Seconds] = field(default_factory=dict)
     """Moments at which running jobs end where they are."""
     takes: Callable[[JobRecord, int], Seconds] = lambda job, width: 0.0
-    """Seconds that a job takes to its end, from a start on so many GPUs."""
+    """Seconds from a start on the given number of GPUs to the job's end."""
     stoppable: Callable[[JobRecord], bool] = lambda job: True
-    """Whether a stop keeps a job's work, or its user agreed to lose it."""
+    """Return whether a stop keeps a job's work, or its user agreed to lose it."""
     failures: Mapping[JobId, tuple[Seconds, ...]] = field(default_factory=dict)
     """Moments at which runs of a job failed by themselves."""
     lost: frozenset[NodeId] = frozenset()
     """Nodes that the cloud took."""
     known: Callable[[JobRecord], bool] = lambda job: True
-    """Whether a job of its class has ended before, so that its end can be expected."""
+    """Return whether a job of the class has ended before, so that its end can be estimated."""
     full: bool = True
     """No other node can be rented."""
     barred: Callable[[JobRecord], bool] = lambda job: False
-    """Whether a cap leaves a job nothing, for what better claims than its own hold."""
+    """Return whether jobs ahead of this one have used up its cap."""
     over_cap: Callable[[JobRecord], bool] = lambda job: False
-    """Whether more is held than a cap allows which the job is under."""
+    """Return whether a cap that covers the job is exceeded."""
 
     def failed(self, job: JobId) -> int:
         """How often a job has failed of late."""
@@ -60,7 +60,7 @@ def rank(job: JobRecord) -> int:
 
 
 def waits(job: JobRecord) -> bool:
-    """Whether a job has nothing and could start now."""
+    """Return whether a job has no GPUs and could start now."""
     return (
         job.run is None
         and job.allocation is None
@@ -70,7 +70,7 @@ def waits(job: JobRecord) -> bool:
 
 
 def held(job: JobRecord) -> Counter[NodeId]:
-    """GPUs that a job is on, or is to be on."""
+    """Return the GPUs of a job's run and of its allocation."""
     on = Counter[NodeId]()
     if job.run is not None:
         on |= Counter({node: len(slots) for node, slots in job.run.slots.items()})
@@ -80,12 +80,12 @@ def held(job: JobRecord) -> Counter[NodeId]:
 
 
 def given(job: JobRecord | None) -> Counter[NodeId]:
-    """GPUs that a job is to be on."""
+    """Return the GPUs of a job's allocation."""
     return Counter(dict(job.allocation.nodes if job and job.allocation else ()))
 
 
 def free(state: State) -> Counter[NodeId]:
-    """GPUs of ready nodes that no job is on, nor is to be on."""
+    """Return the free GPUs of ready nodes."""
     ready = (node for node in state.nodes.values() if node.state == "ready")
     left = Counter({node.id: node.gpus for node in ready if node.leaving_at is None})
     for job in state.jobs.values():
@@ -93,7 +93,7 @@ def free(state: State) -> Counter[NodeId]:
     return +left
 
 
-# Who lost what
+# Losses
 
 
 def taken_wrongly(before: State, after: State, truth: Truth) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _lost_last(before: State, after: State) -> Iterator[tuple[JobRecord, JobReco
 
 
 def _gained(before: State, after: State, nodes: Mapping[NodeId, int]) -> Iterator[JobRecord]:
-    """Jobs that are to have more GPUs on any of these nodes than before."""
+    """Return jobs that are given more GPUs on any of these nodes."""
     for job in after.jobs.values():
         more = given(job) - given(before.jobs.get(job.id))
         if more.keys() & nodes.keys():
@@ -136,7 +136,7 @@ def made_way(before: State, after: State) -> set[JobId]:
 
 
 def rescaled(before: State, after: State) -> set[JobId]:
-    """Running jobs that are to have other GPUs than before."""
+    """Return running jobs that are given other GPUs."""
     there = ((job, before.jobs.get(job.id)) for job in after.jobs.values())
     return {job.id for job, was in there if was and was.run and given(was) != given(job)}
 
@@ -144,7 +144,7 @@ def rescaled(before: State, after: State) -> set[JobId]:
 def displaced(before: State, after: State, truth: Truth) -> Iterator[str]:
     """A job that fails again and again was given GPUs which a running job had."""
     room = free(before)
-    for job in before.jobs.values():  # whoever ends, or is to, leaves room
+    for job in before.jobs.values():  # jobs that end leave room
         now = after.jobs.get(job.id)
         if now is None or now.stop_requested or now.held_back or now.run is None:
             room += held(job)
@@ -167,12 +167,12 @@ def displaced(before: State, after: State, truth: Truth) -> Iterator[str]:
 
 
 def _is_as_wished(job: JobRecord) -> bool:
-    """Whether a job has just the GPUs that its policy wants for it."""
+    """Return whether a job has exactly the GPUs of its share."""
     has, wish = job.allocation, job.share
     return has is not None and wish is not None and (has.gpu, has.width) == (wish.gpu, wish.width)
 
 
-# Who waits for what
+# Waits
 
 
 def blocked_by(state: State, job: JobRecord, truth: Truth) -> JobRecord | None:
@@ -192,7 +192,7 @@ def blocked_by(state: State, job: JobRecord, truth: Truth) -> JobRecord | None:
 
 
 def goes_before(first: JobRecord, job: JobRecord) -> bool:
-    """Whether a job has a better claim to GPUs than another: neither has any."""
+    """Return whether one waiting job is ahead of another."""
     claims = [(rank(one), one.attempts > 0, -one.submitted_at) for one in (first, job)]
     return claims[0] > claims[1]
 
@@ -246,7 +246,7 @@ def overtakers(
 
 
 def has_turn(job: JobRecord, waited: Seconds) -> bool:
-    """Whether no later job may start before it, on a full cluster."""
+    """Return whether a job's turn has come on a full cluster."""
     return job.attempts > 0 or waited > (TURN_S if job.spec.gpus.min == 1 else WIDE_TURN_S)
 
 

@@ -131,7 +131,7 @@ class Stop:
     lost_s: Seconds
     width: int
     forgets: bool
-    """It had said that it saves, and had not been stopped before: nobody could know better."""
+    """It had said that it saves and had never been stopped, so BOA had to believe it."""
 
 
 class _Engine(SimulatedEngine):
@@ -190,7 +190,7 @@ class World(Live):
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     found: Found = field(default_factory=lambda: Found(number=0, again="", cluster=""))
     most: float | None = None
-    """The cap on the whole spend that is in force: whoever set it wrote it down here."""
+    """Current cap on the total spend, as the campaign set it."""
 
     def __post_init__(self) -> None:
         self.checker = _Checker(
@@ -298,7 +298,7 @@ class World(Live):
         for text in fairness.displaced(before, after, truth):
             self.wrong("displaced by a retry of a job that fails", text)
         self.excused |= fairness.made_way(before, after)
-        if not self._full(before):  # every move is weighed there: nobody has to be left alone
+        if not self._full(before):  # elsewhere every move is weighed against its cost
             self.excused |= fairness.rescaled(before, after)
         for first, job in fairness.overtakers(before, after, truth, self.waits):
             waited = truth.now - self.waits.get(first.id, truth.now)
@@ -447,7 +447,7 @@ class World(Live):
         return max(run.job.wakes_at(), self.clock.now())
 
     def _takes(self, job: JobRecord, width: int) -> Seconds:
-        """Seconds that a job really takes from a start on so many GPUs."""
+        """Return the true seconds from a start on the given number of GPUs to the job's end."""
         truth, acted = self.kinds[job.job_class].truth, self.engine.jobs.get(job.id)
         if self.kinds[job.job_class].kind == "crashes":
             return 0.0
@@ -461,7 +461,7 @@ class World(Live):
         return all(self.acting.keeps_work(run) for run in runs)
 
     def _full(self, state: State) -> bool:
-        """Whether no other node can be had, by the limits that were really set."""
+        """Return whether no other node can be rented, by the configured limits."""
         ((gpu, most),) = self.config.max_nodes.items()
         if len(state.nodes) >= most:
             return True

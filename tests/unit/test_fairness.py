@@ -31,7 +31,7 @@ def on(job: JobRecord, **nodes: int) -> JobRecord:
 
 
 def to_have(job: JobRecord, **nodes: int) -> JobRecord:
-    """A job that is to have other GPUs than its run, if it has one."""
+    """Return a job whose allocation differs from its run."""
     held = tuple((int(name[1:]), count) for name, count in nodes.items())
     return replace(job, allocation=Allocation("slot", held) if held else None)
 

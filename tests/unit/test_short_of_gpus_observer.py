@@ -68,7 +68,7 @@ def kinds(world: World) -> Counter[str]:
 
 
 def shown(world: World, seen: State, seconds: float) -> Counter[str]:
-    """Violations that the observer finds in a state that stays for so long."""
+    """Return the violations found when a state stays unchanged for the given seconds."""
     world.loop.state = seen
     world._look()
     world.clock.advance_to(world.clock.now() + seconds)
@@ -77,7 +77,7 @@ def shown(world: World, seen: State, seconds: float) -> Counter[str]:
 
 
 def rescaled(world: World, seen: State, after_s: float) -> Counter[str]:
-    """Violations that the observer finds in a second rescaling after so many seconds."""
+    """Return the violations found when a second rescaling follows after the given seconds."""
     at = world.clock.now()
     data = {"why": "round", "gpu_type": "slot", "width": 1, "attempt": 2}
     for moment in (at, at + after_s):

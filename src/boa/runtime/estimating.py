@@ -46,7 +46,7 @@ class JobEstimate:
     time_s: Seconds | None = None
     """From its start to its end."""
     jct_s: Seconds | None = None
-    """From its submission to its end; None: nobody knows what it waits for GPUs."""
+    """Seconds from submission to end; None: its wait for GPUs is unknown."""
     cost_usd: Usd | None = None
     times: Range | None = None
     jcts: Range | None = None

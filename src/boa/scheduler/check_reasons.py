@@ -295,7 +295,7 @@ class Checker:
         others = (job for job in after.jobs.values() if job.id != now.id)
         wanted = not stays or any(nodes & _nodes_of(job) for job in others)
         if why == "room" and not now.background and not wanted:
-            yield "nobody needs its GPUs, and its nodes stay"
+            yield "no job needs its GPUs, and its nodes stay"
         yield from self._losses(now, was.run, event)
 
     def _losses(self, job: JobRecord, run: Run, event: Event) -> Problems:
@@ -491,7 +491,7 @@ def _takers(state: State, loser: JobId, held: Allocation, given: Allocation | No
 
 
 def _is_behind(job: JobRecord, state: State) -> bool:
-    """Whether a job that came or ran before it, of no lower priority, waits for GPUs of its."""
+    """Return whether a job ahead of this one waits for GPUs that both could use."""
     mine = set(job.spec.gpus.types)
     for first in state.jobs.values():
         waits = first.run is None and first.allocation is None

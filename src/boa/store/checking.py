@@ -173,9 +173,9 @@ class _Gathered:
     """Nodes of jobs that have not ended."""
     serials: dict[str, int] = field(default_factory=dict)
     closed: bool = False
-    """Whether a hold or a node has ended."""
+    """A hold or a node has ended."""
     planned: bool = False
-    """Whether a plan was ever in force."""
+    """The store has had a plan."""
     packed_until: Seconds = -math.inf
     """Holds that ended by then are in pages too, …"""
     packed: dict[str, float] = field(default_factory=lambda: {"rows": 0.0, "pages": 0.0})

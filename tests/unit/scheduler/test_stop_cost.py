@@ -64,7 +64,7 @@ def stopping(**fields: Any) -> JobRecord:
     return replace(job, run=run, allocation=None)
 
 
-# Who can checkpoint
+# Jobs that can checkpoint
 
 
 def restarted(**fields: Any) -> JobRecord:

@@ -149,7 +149,7 @@ class AtOnce(Decider):
         room: Room,
         allowed: Mapping[JobId, Allowance],
     ) -> tuple[list[Holder], Preemption]:
-        """Return the jobs that take part in the decision, and who gives way to whom. Jobs that must
+        """Return the jobs that take part in the decision, and the preemption plan. Jobs that must
         not overtake another take no part."""
         self.held_up = {}
         if not self.at_events:
@@ -176,7 +176,7 @@ class AtOnce(Decider):
         preemption: Preemption,
         placed: "_Placed",
     ) -> "_Placed":
-        """The decision with what jobs keep of right, and the nodes that they are on."""
+        """Return the decision in which jobs keep their protected GPUs, and the nodes of those."""
         there = [*self.nodes(draft), *placed.new]
         before = placed.allocations
         given = upheld(before, holders, there, preemption, last_gpus=self.at_events)

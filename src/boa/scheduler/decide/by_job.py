@@ -126,7 +126,7 @@ class ByJob(Decider):
         fitted: Fitted,
         nodes: Sequence[Node],
     ) -> Fitted:
-        """The same with retries on GPUs that no other job has; the others say that they wait."""
+        """Return the decision with retries on free GPUs; retries that do not fit wait."""
         found = dict(fitted.allocations)
         for job in jobs:
             gpu, width = shares[job.id].gpu, shares[job.id].width

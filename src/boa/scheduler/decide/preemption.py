@@ -194,7 +194,7 @@ def upheld(
 
     Jobs that cannot checkpoint, or that settle, keep exactly their GPUs. With `last_gpus` all other
     running jobs but victims keep the fewest that they can run on, and seats go to the jobs that
-    they were freed for. What does not fit beside that waits. A decision that respects all this is
+    they were freed for. Other jobs wait if they do not fit. A decision that respects all this is
     returned as it is. `nodes`: all that jobs may be on.
     """
     sizes = {node.id: node.gpus for node in nodes}

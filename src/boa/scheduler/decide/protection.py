@@ -54,9 +54,9 @@ class Protection(NamedTuple):
     keeps_work: bool
     """BOA never stops it: that would lose its work."""
     rescaled_at: Seconds
-    """When its run began, if BOA had rescaled it …"""
+    """Start of its run, if BOA had rescaled it."""
     rescale_s: Seconds
-    """… and how long a rescaling takes."""
+    """Seconds that a rescaling takes."""
 
     def settles(self, now: Seconds, calm: "Calm") -> bool:
         """Return whether the job was rescaled so lately that it keeps its GPUs: not if a node has

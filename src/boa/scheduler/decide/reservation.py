@@ -20,9 +20,9 @@ from boa.scheduler.decide.protection import rank
 from boa.units import GpuName, Seconds
 
 OVERDUE_S: Seconds = 600.0
-"""Seconds that a job waits before it gets a reservation …"""
+"""Seconds that a job waits before it gets a reservation."""
 WIDE_OVERDUE_S: Seconds = 300.0
-"""… and that one which needs several GPUs does. A job that has run before gets one at once."""
+"""Seconds for a job that needs several GPUs. A job that has run before does not wait."""
 LATE_S: Seconds = 60.0
 """Seconds that a running job is expected to take at least: it may be later than expected."""
 MOST = 16
@@ -33,7 +33,7 @@ such stretches: for long enough that running jobs may end, and never empty for e
 
 
 def is_overdue(job: JobRecord, waited_s: Seconds) -> bool:
-    """Return whether a job has waited so long that GPUs are reserved for it."""
+    """Return whether a job has waited long enough for a reservation."""
     if job.attempts:
         return True
     return waited_s > (OVERDUE_S if job.spec.gpus.min == 1 else WIDE_OVERDUE_S)
@@ -111,7 +111,7 @@ def _is_behind(job: JobRecord, first: JobRecord) -> bool:
 
 
 def _left_of_window(waited_s: Seconds) -> Seconds:
-    """Return how long GPUs are still kept for a job that has waited so long; 0: they are not."""
+    """Return how long GPUs stay reserved for a job that has waited for the given time."""
     past = waited_s % (2 * WINDOW_S)
     return max(WINDOW_S - past, 0.0)
 
@@ -134,7 +134,7 @@ class _Book:
         return cls(free, ends)
 
     def starts_in(self, width: int) -> Seconds:
-        """Return the seconds until so many GPUs are expected to be free."""
+        """Return the seconds until the given number of GPUs is expected to be free."""
         missing = width - self.free
         for in_s, count in sorted([(0.0, 0), *self.ends]):
             missing -= count

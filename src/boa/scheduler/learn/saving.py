@@ -1,4 +1,4 @@
-"""Whether jobs keep their work when they are stopped: what they say, and what stops have shown."""
+"""Evidence that jobs keep their work at a stop: their own reports, and what stops have shown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -82,7 +82,7 @@ class Figures:
     time_s: Seconds
     """From its start to its end: with the stops that such jobs have had lately."""
     jct_s: Seconds | None
-    """From its submission to its end; None: nobody knows what it waits for GPUs."""
+    """Seconds from submission to end; None: its wait for GPUs is unknown."""
     cost_usd: Usd
     times: Range
     jcts: Range | None

@@ -82,7 +82,7 @@ class Report:
     width: int
     findings: tuple[Finding, ...]
     uses_width: bool = True
-    """Whether the command is seen to get its number of GPUs."""
+    """The command contains the number of GPUs."""
 
     @property
     def ready(self) -> bool:

@@ -1,4 +1,4 @@
-"""Who gives way to whom, and what a decision leaves to jobs: properties of small clusters."""
+"""Preemption and protected GPUs: properties of decisions on small clusters."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -136,7 +136,7 @@ def test_every_decision_that_is_upheld_leaves_jobs_what_is_theirs(
     for loser, taker in preemption.victims.items():
         assert by_id[taker].rank > by_id[loser].rank
         assert not by_id[loser].keeps_work
-        assert given[taker].width >= by_id[taker].least, "nobody gives way in vain"
+        assert given[taker].width >= by_id[taker].least, "no job gives way in vain"
     assert upheld(given, jobs, nodes, preemption) == given, "upholding it again changes nothing"
 
 

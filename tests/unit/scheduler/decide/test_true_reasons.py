@@ -248,14 +248,14 @@ def test_a_preemption_is_held_to_its_job_its_cause_and_its_loss(
     assert (wrong in found) if wrong else not found, found
 
 
-def test_room_that_nobody_needs_is_no_cause_of_a_preemption() -> None:
+def test_room_that_no_job_needs_is_no_cause_of_a_preemption() -> None:
     loser = on(1)
     assert loser.run is not None
     run = replace(loser.run, state="stopping", stopping_at=100.0)
     told = {"name": "net", "why": "room", "gpu_type": "slot", "width": 2, "saves": False}
     event = Event(at=100.0, kind="preempted", text="", job="1", data={**told, "lost_s": 100.0})
     after = having(replace(loser, run=run, allocation=None))
-    assert "nobody needs its GPUs" in problems(Checker(), having(loser), after, event)
+    assert "no job needs its GPUs" in problems(Checker(), having(loser), after, event)
 
 
 def test_a_job_that_saves_loses_nothing() -> None:
