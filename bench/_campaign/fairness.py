@@ -198,7 +198,7 @@ def goes_before(first: JobRecord, job: JobRecord) -> bool:
 
 
 def delays(state: State, truth: Truth, job: JobRecord, width: int, first: JobRecord) -> bool:
-    """Whether a job that has so many GPUs from now on keeps another from starting as soon.
+    """Return whether a job delays another one if it gets the given number of GPUs now.
 
     `state`: the job's own GPUs, if it has any, count as free.
     """

@@ -79,8 +79,7 @@ SAVING: Mapping[str, Checkpointing] = {
 LASTING = ("loops", "neighbour")
 """Kinds of jobs that go on until they are stopped, after hours."""
 LOOPS_EVERY = 10
-"""One of so many episodes has an urgent job that fails again and again for hours, next to one that
-could make way for it."""
+"""Episodes for each one with a crash-looping urgent job next to a job that could make way."""
 LOOPS_S: Seconds = 5400.0
 FAILS_AFTER_S: Seconds = 8.0
 LR = ("0.1", "0.01", "0.001")
