@@ -45,7 +45,7 @@ def percent(share: float) -> str:
 
 
 def duration(seconds: Seconds) -> str:
-    """34 ms, 0.19 s, 4.3 s, 12 s, 5.3 min, 1 h 12 min, 3 d 4 h."""
+    """1.5 ms, 34 ms, 0.19 s, 4.3 s, 12 s, 5.3 min, 1 h 12 min, 3 d 4 h."""
     if not math.isfinite(seconds):
         return NONE
     size = abs(seconds)
@@ -58,7 +58,7 @@ def _short(size: Seconds) -> str:
     if size < 0.0005:
         return "0 s"
     if size < 0.0995:
-        return f"{_trimmed(1000 * size, 0)} ms"
+        return f"{_trimmed(1000 * size, 1 if size < 0.00995 else 0)} ms"
     if size < 59.5:
         return f"{_trimmed(size, 2 if size < 0.995 else 1 if size < 9.95 else 0)} s"
     return f"{_trimmed(size / _MINUTE_S, 1)} min"

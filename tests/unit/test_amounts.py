@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import boa
@@ -47,6 +47,8 @@ def test_money_keeps_two_digits_or_cents(amount: float) -> None:
 
 
 @given(st.floats(0.001, 1e7))
+@example(0.0015)
+@example(0.00995)
 def test_a_duration_is_within_five_percent(seconds: float) -> None:
     lengths = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400}
     found = re.findall(r"([\d.]+) (ms|s|min|h|d)\b", amounts.duration(seconds))

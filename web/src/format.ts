@@ -58,7 +58,7 @@ function rounded(value: number, digits: number): number {
   return Math.floor(value * scale + 0.5) / scale;
 }
 
-/** "34 ms", "0.19 s", "4.3 s", "12 s", "5.3 min", "1 h 12 min", "3 d 4 h". */
+/** "1.5 ms", "34 ms", "0.19 s", "4.3 s", "12 s", "5.3 min", "1 h 12 min", "3 d 4 h". */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return "–";
   const size = Math.abs(seconds);
@@ -69,7 +69,7 @@ export function duration(seconds: number): string {
 /** Less than an hour. */
 function short(size: number): string {
   if (size < 0.0005) return "0 s";
-  if (size < 0.0995) return `${rounded(1000 * size, 0)} ms`;
+  if (size < 0.0995) return `${rounded(1000 * size, size < 0.00995 ? 1 : 0)} ms`;
   if (size >= 59.5) return `${rounded(size / 60, 1)} min`;
   return `${rounded(size, size < 0.995 ? 2 : size < 9.95 ? 1 : 0)} s`;
 }
