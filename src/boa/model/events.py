@@ -162,6 +162,9 @@ class Start(OfJob):
     none may be rented."""
     pause_s: NotRequired[Seconds]
     """Seconds that the change itself takes."""
+    lost_s: NotRequired[Seconds]
+    """Seconds of work that the last run did after its last checkpoint, where BOA stopped it: they
+    are done again."""
 
 
 class PreemptedFields(OfJob):

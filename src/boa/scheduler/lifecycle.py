@@ -222,6 +222,7 @@ def _between_runs(
         part = lost_s / max(at - run.requested_at, lost_s)
         usd = part * (job.cost_usd - before_usd)
         job = with_stop(job, at, lost_s=lost_s, lost_usd=usd)
+        job = replace(job, why={**job.why, "lost_s": lost_s})
     draft.put_job(replace(job, state=state, moved_at=moved_at, stopped_s=stopped_s))
 
 

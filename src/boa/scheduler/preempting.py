@@ -7,6 +7,7 @@ from typing import Any
 from boa.model.cluster import Allocation, JobId
 from boa.model.events import PreemptionCode
 from boa.model.job import JobRecord, Run
+from boa.scheduler.decide.protection import rank
 from boa.scheduler.state import Draft
 from boa.scheduler.stop_cost import Saves, lost_s, saves_on_request, unknown, with_stop
 from boa.scheduler.words.of_terms import preempted
@@ -41,7 +42,9 @@ def _is_there(draft: Draft, allocation: Allocation) -> bool:
 
 def _tell(draft: Draft, job: JobRecord, run: Run, saves: bool | None) -> None:
     why: PreemptionCode = job.why.get("taken", "room")
-    by = str(job.why.get("by", "")) if why == "job" else ""
+    by = _taker(draft, job, run) if why == "job" else ""
+    if why == "job" and not by:  # the GPUs went elsewhere since
+        why = "room"
     data: dict[str, Any] = {"by_job": by} if by else {}
     draft.tell(
         "preempted",
@@ -59,3 +62,17 @@ def _tell(draft: Draft, job: JobRecord, run: Run, saves: bool | None) -> None:
         job = with_stop(job, draft.now, times=1)
     told = replace(run, preempted=True)
     draft.put_job(replace(job, run=told, preempted_by=by, reason=preempted(why, by)))
+
+
+def _taker(draft: Draft, job: JobRecord, run: Run) -> JobId:
+    """Return the job of a higher priority that has the run's GPUs now: the one that they were
+    taken for, unless a later decision of the same step gave them to another; empty: none has."""
+    takers = [
+        other
+        for other in draft.jobs.values()
+        if other.allocation is not None
+        and rank(other) > rank(job)
+        and any(node in run.slots for node, _ in other.allocation.nodes)
+    ]
+    takers.sort(key=lambda other: (other.id != job.why.get("by"), other.run is not None))
+    return takers[0].id if takers else ""

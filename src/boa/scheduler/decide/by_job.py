@@ -22,13 +22,17 @@ from boa.units import Seconds
 
 @dataclass(slots=True, kw_only=True)
 class ByJob(Decider):
+    postponed: frozenset[JobId] = frozenset()
+    """Jobs to be looked at again at the next round: they wait for their turn, or for GPUs that a
+    running job has just given up."""
+
     def decide(self, draft: Draft, room: Room) -> None:
         self.causes.clear()
         self.due_again(draft)
         asked = [job for job in draft.paying if self._needs_a_decision(job, draft.now)]
         if asked:
             self._ask(draft, asked)
-        if asked or draft.replan or (self.held_up and draft.now >= self.next_round):
+        if asked or draft.replan or (self.postponed and draft.now >= self.next_round):
             self._fit(draft, room)
         self.fresh_plan = False
         self.asked_again.clear()
@@ -36,7 +40,7 @@ class ByJob(Decider):
     def wakes_at(self, job: JobRecord) -> Seconds:
         if job.retry_at is not None:
             return job.retry_at
-        if job.id in self.held_up:
+        if job.id in self.postponed:
             return self.next_round
         return job.submitted_at + self.unplanned_s if job.share is None else math.inf
 
@@ -71,6 +75,7 @@ class ByJob(Decider):
         allowed = self.allowed(draft, placed, wished, full=full)
         in_line = self.reserved(draft, placed, allowed) if full else Reservations()
         self.held_up, self.next_round = in_line.held_up, draft.now + self.round_s
+        self.postponed = frozenset(self.held_up)
         placed = [job for job in placed if job.id not in in_line.held_up]
         shares = self._narrowed(placed, {job.id: wished[job.id] for job in placed}, allowed)
         placed = [job for job in placed if job.id in shares]
@@ -126,18 +131,24 @@ class ByJob(Decider):
         fitted: Fitted,
         nodes: Sequence[Node],
     ) -> Fitted:
-        """Return the decision with retries on free GPUs; retries that do not fit wait."""
-        found = dict(fitted.allocations)
+        """Return the decision with retries on GPUs that were free before it and still are; other
+        retries wait, so that none takes what a running job gives up."""
+        found, idle = dict(fitted.allocations), self._free(draft)
         for job in jobs:
             gpu, width = shares[job.id].gpu, shares[job.id].width
             there = (node.id for node in nodes if node.gpu == gpu)
             pool = Pool(gpu, self.gpu_types[gpu].gpus_per_node, there)
             pool.pin({job: held for job, held in found.items() if held.gpu == gpu})
-            width = min(width, pool.gpus_free)
-            given = pool.take(width, spread=True) if width >= job.spec.gpus.min else None
+            least, left = job.spec.gpus.min, pool.gpus_free
+            width = min(width, left, idle[gpu])
+            given = pool.take(width, spread=True) if width >= least else None
             if given is not None:
                 found[job.id] = given
-            elif job.reason != WAITS["modest"]:
+                idle[gpu] -= width
+                continue
+            if left >= least:
+                self.postponed |= {job.id}
+            if job.reason != WAITS["modest"]:
                 draft.put_job(replace(job, reason=WAITS["modest"]))
         return replace(fitted, allocations=found)
 

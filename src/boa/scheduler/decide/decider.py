@@ -281,11 +281,14 @@ class Decider(ABC):
         if not self.caps:
             return {}
         usable, now = {job.id: self.usable(job) for job in jobs}, draft.now
-        holders = self.holders(jobs, now, RESTLESS, {})
+        holders = self.holders(jobs, now, self.calm_now(draft, full=full), {})
         keeps = {one.id for one in holders if one.keeps_work}
+        settling = {one.id for one in holders if one.settling}
         humble = {job.id for job in jobs if job.run is None and not may_preempt(job, now)}
         stuck = self._stuck(draft, holders).union(behind) if full else set()
-        return allowances(self.caps, jobs, wished, usable, self.gpu_types, keeps, humble, stuck)
+        return allowances(
+            self.caps, jobs, wished, usable, self.gpu_types, keeps, humble, stuck, settling
+        )
 
     def _stuck(self, draft: Draft, jobs: Sequence[Holder]) -> set[JobId]:
         """Return jobs that wait and would lack GPUs even if all others were narrowed. Once their
@@ -466,11 +469,11 @@ class Decider(ABC):
         before them. `allowed`: what caps let jobs hold; one that they let wait is not in line."""
         now, seen = draft.now, self.waits_since
         inside = [job for job in jobs if (most := allowed.get(job.id)) is None or most.most]
-        idle = [job for job in jobs if job.allocation is None and job.run is None]
+        idle = [job for job in jobs if job.run is None]  # a booking may be lost again
         fresh = {job.id: now if job.attempts else job.submitted_at for job in idle}
         waits = {job: fresh[job] if seen is None else seen.get(job, now) for job in fresh}
         self.waits_since = waits
-        if not idle:
+        if all(job.allocation is not None for job in idle):
             return Reservations()
         believed = believed_of(inside, self.beliefs)
 

@@ -9,6 +9,7 @@ placements that cost more are barred. No cap applies to background jobs: their G
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 from boa.amounts import rate
@@ -96,6 +97,7 @@ def allowances(
     keeps: Collection[JobId] = (),
     humble: Collection[JobId] = (),
     stuck: Collection[JobId] = (),
+    settling: Collection[JobId] = (),
 ) -> dict[JobId, Allowance]:
     """Return what jobs may hold that a cap is over: 0 for those that wait.
 
@@ -103,13 +105,16 @@ def allowances(
     running jobs that may not be stopped, which come first, with all that they hold. Higher
     priorities come next, then jobs that run, then the others as they were submitted. `humble` ones
     take nothing from jobs of a lower priority: they have failed lately. `stuck` ones could not
-    start now with any money, so that others have it first.
+    start now with any money, so that others have it first. `settling` ones were rescaled a short
+    while ago: they keep what they hold rather than make way for jobs that wait.
     """
     purses = _Purses(caps)
     under = [job for job in jobs if purses.over(job.stream) and not job.background]
-    under.sort(
-        key=lambda job: (job.id not in keeps, job.id in stuck, *_line(job, job.id in humble))
-    )
+    turns = {
+        job.id: (job.id not in keeps, job.id in stuck, *_turn(job, job.id in humble))
+        for job in under
+    }
+    under.sort(key=lambda job: (*turns[job.id], job.submitted_at, job.serial))
     least = {job.id: _least(job, usable[job.id], gpu_types) for job in under}
     given: dict[JobId, UsdPerHour] = {}
 
@@ -123,7 +128,15 @@ def allowances(
             fits = (rate for rate in ways if purses.take(job.stream, rate))
             given[job.id] = next(fits, 0.0)
 
-    seat(job for job in under if job.id in wished)
+    for _, turn in groupby([job for job in under if job.id in wished], lambda job: turns[job.id]):
+        group = list(turn)
+        seat(group)
+        for job in group:
+            held, has = job.allocation, given[job.id]
+            if job.id in settling and has and held is not None and held.gpu in gpu_types:
+                more = gpu_types[held.gpu].price * held.width - has
+                if more > 0 and purses.take(job.stream, more):
+                    given[job.id] += more
     _widen([job for job in under if job.id not in keeps], wished, given, purses, gpu_types)
     seat(job for job in under if job.id not in wished)  # no other is the poorer for them
     return {
@@ -132,9 +145,9 @@ def allowances(
     }
 
 
-def _line(job: JobRecord, humble: bool) -> tuple[object, ...]:
+def _turn(job: JobRecord, humble: bool) -> tuple[object, ...]:
     level = min(rank(job), 0) if humble else rank(job)
-    return (-level, job.run is None, job.submitted_at, job.serial)
+    return (-level, job.run is None)
 
 
 def _least(job: JobRecord, usable: Sequence[GpuName], gpu_types: GpuTypes) -> UsdPerHour:

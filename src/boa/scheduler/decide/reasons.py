@@ -27,7 +27,8 @@ MARKET_CAUSES: tuple[Cause, ...] = ("widened", "squeezed", "moved")
 Reason: TypeAlias = Mapping[str, Any]
 """A reason as a job keeps it: `why` (a cause), `epoch`, `from` (type, width and nodes of its last
 run, until it starts), where they are known `saves_s`, `extra_usd`, `left_s`, `left_usd` and
-`pause_s`, and for `squeezed` the job it is squeezed `for`, and `wait_s`."""
+`pause_s`, for `squeezed` the job it is squeezed `for` and `wait_s`, and `lost_s`, the work that the
+last stop has really lost."""
 
 
 class Change(NamedTuple):
@@ -76,6 +77,8 @@ def reason(
     """
     had = _had(job)
     known = {} if had is None else {"from": _stored(had)}
+    if job.run is None and "lost_s" in job.why:
+        known["lost_s"] = job.why["lost_s"]
     if given is None:
         return known
     cause = _cause(job, given, had, change, decided)
@@ -237,7 +240,8 @@ def told(job: JobRecord, run: Run, *, retried: bool = False) -> Start:
     if why.get("why") == "short" and planned:  # by a plan that came after the decision
         why = {**why, "why": "again"}
     if retried and why.get("why") not in (None, "short"):
-        why = {"why": "again", "epoch": why.get("epoch", job.epoch)}
+        lost = {"lost_s": why["lost_s"]} if "lost_s" in why else {}
+        why = {"why": "again", "epoch": why.get("epoch", job.epoch), **lost}
     data: Start = {
         "name": job.name,
         "job_class": job.job_class,
@@ -259,6 +263,8 @@ def told(job: JobRecord, run: Run, *, retried: bool = False) -> Start:
         data["left_s"], data["left_usd"] = why["left_s"], why["left_usd"]
     if "pause_s" in why:
         data["pause_s"] = why["pause_s"]
+    if "lost_s" in why:
+        data["lost_s"] = why["lost_s"]
     if "for" in why:
         data["for_job"] = why["for"]
         if why.get("wait_s"):

@@ -128,13 +128,17 @@ def start(about: About, data: Start) -> Words:
     why = data.get("why")
     if why in ("widened", "squeezed", "moved"):
         yield from _changed(data)
-        return
-    yield f" → {data['width']}×{data['gpu_type']}: {_cause(data)}"
-    if why in ("first", "epoch", "plan") and "planned_width" in data:
-        yield f"; {_too_few(data)}"
-    if why != "short" and "saves_s" in data:
-        yield "; "
-        yield from _bought(data["saves_s"], data.get("extra_usd", 0.0))
+    else:
+        yield f" → {data['width']}×{data['gpu_type']}: {_cause(data)}"
+        if why in ("first", "epoch", "plan") and "planned_width" in data:
+            yield f"; {_too_few(data)}"
+        if why != "short" and "saves_s" in data:
+            yield "; "
+            yield from _bought(data["saves_s"], data.get("extra_usd", 0.0))
+    if data.get("lost_s"):
+        yield "; does "
+        yield worded(data.get("lost_s", 0.0))
+        yield " of work again, which was in no checkpoint"
 
 
 def _changed(data: Start) -> Words:
