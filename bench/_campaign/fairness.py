@@ -223,6 +223,7 @@ def overtakers(
 
     `since`: the moment from which a job has waited. A job with a turn has waited for long, or has
     run before. Where the end of a running job cannot be expected, GPUs are kept for it at times.
+    A job that could not start itself without delaying a better claim is overtaken by none.
     """
     if not all(truth.known(job) for job in after.jobs.values() if job.run is not None):
         return
@@ -241,8 +242,16 @@ def overtakers(
                 continue
             if not has_turn(first, waited) or truth.barred(first):
                 continue
-            if delays(after, truth, job, given(job).total(), first):
+            if not delays(after, truth, job, given(job).total(), first):
+                continue
+            without = replace(after, jobs={**after.jobs, job.id: was or _unplaced(job)})
+            room = free(without).total() >= first.spec.gpus.min
+            if not (room and blocked_by(without, first, truth)):
                 yield first, job
+
+
+def _unplaced(job: JobRecord) -> JobRecord:
+    return replace(job, allocation=None, run=None)
 
 
 def has_turn(job: JobRecord, waited: Seconds) -> bool:

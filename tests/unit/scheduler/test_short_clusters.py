@@ -12,6 +12,8 @@ from boa.model.job import GpuLimits
 from boa.model.records import Event
 from boa.model.runs import Launch
 from boa.model.workload import GpuType
+from boa.scheduler.decide.protection import CALM
+from boa.scheduler.words.of_keeping import WAITS
 from boa.sim.engine import NO_SAVING, SAVES
 from live import Live, asked, config, prior, profile, spec
 
@@ -64,6 +66,12 @@ def events(live: Live, kind: str) -> list[Event]:
     return [s.event for s in live.store.events(limit=10_000) if s.event.kind == kind]
 
 
+def moves(live: Live) -> list[tuple[str | None, str]]:
+    assert live.store is not None
+    found = [stored.event for stored in live.store.events(limit=10_000)]
+    return [(one.job, one.kind) for one in found if one.kind in ("rescaled", "restarted")]
+
+
 def runs(live: Live, job: str) -> bool:
     run = live.job(job).run
     return run is not None and run.state == "running"
@@ -106,6 +114,21 @@ def test_retries_of_a_teammate_do_not_stop_the_job_that_has_the_teams_money(begu
     live.advance(3600.0, tick=10.0)
     assert live.job(plain).attempts == 1
     assert not events(live, "preempted")
+
+
+def test_a_teammate_that_arrives_waits_while_a_widened_job_settles(begun: Begun) -> None:
+    live = begun(known=True, sharing=team(2.0, "wide", "quick"))
+    wide = live.submit(spec("wide", gpus=GpuLimits(max=2)))
+    neighbour = live.submit(spec("other", gpus=ONE))
+    live.advance(100.0, tick=10.0)
+    asked(live, live.loop.stop(neighbour))
+    live.advance(30.0, tick=1.0)
+    live.submit(spec("quick", gpus=ONE))
+    live.advance(600.0, tick=1.0)
+    moved = [event for event in events(live, "rescaled") if event.job == wide]
+    _, widened, narrowed, *_ = moved
+    assert [event.data["width"] for event in moved[:3]] == [1, 2, 1]
+    assert narrowed.at - widened.at >= CALM * WIDE.rescale_s
 
 
 # Higher priorities
@@ -283,3 +306,29 @@ def test_a_retry_that_is_due_waits_for_free_gpus(begun: Begun, billing: str) -> 
     live.advance(1000.0, tick=10.0)
     assert len([event for event in events(live, "rescaled") if event.job == wide]) <= 3
     assert live.job(wide).preemptions == 0
+
+
+def test_a_retry_takes_no_gpu_that_a_neighbour_gives_up_for_another_job(begun: Begun) -> None:
+    live = begun(gpus=4, billing="gpu", known=True)
+    retry = live.submit(spec("crashing", gpus=ONE, priority="urgent", retries=40))
+    wide = live.submit(spec("wide", gpus=GpuLimits(max=4)))
+    while live.job(retry).reason != WAITS["modest"]:
+        live.advance(10.0)
+    assert live.job(wide).allocation.width == 4  # type: ignore[union-attr]
+    before = moves(live)
+    live.submit(spec("quick", gpus=ONE))
+    live.advance(60.0)
+    later = moves(live)[len(before) :]
+    assert later.index((wide, "rescaled")) < later.index((retry, "restarted"))
+
+
+def test_a_job_that_keeps_failing_holds_no_urgent_job_up(begun: Begun) -> None:
+    live = begun()
+    for _ in range(2):
+        live.submit(spec("long", gpus=ONE))
+    live.advance(60.0)
+    live.submit(spec("crashing", gpus=ONE, priority="urgent", retries=40))
+    live.advance(1800.0, tick=20.0)
+    urgent = live.submit(spec("quick", gpus=ONE, priority="urgent"))
+    live.advance(20.0)
+    assert runs(live, urgent)

@@ -105,6 +105,9 @@ def test_a_preemptible_job_is_stopped_for_an_urgent_one_and_told_what_it_loses(l
     assert event.data["lost_s"] >= 55.0
     assert "of work is lost unless it saves a checkpoint first" in event.text
     assert sum(live.job(job).lost_s for job in jobs) >= 55.0
+    (again,) = [one for job in jobs for one in events(live, "rescaled", job)]
+    assert again.data["lost_s"] >= 55.0
+    assert again.text.endswith("of work again, which was in no checkpoint")
 
 
 def test_a_newcomer_of_the_same_priority_takes_no_running_jobs_last_gpu(live: Live) -> None:

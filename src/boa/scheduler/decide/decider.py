@@ -45,7 +45,7 @@ from boa.scheduler.decide.protection import (
     is_modest,
     may_preempt,
     protection,
-    rank,
+    standing,
 )
 from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.reservation import (
@@ -411,7 +411,7 @@ class Decider(ABC):
         waits = job.allocation is None and run is None and self._may_start(job, now)
         return Holder(
             id=job.id,
-            rank=rank(job) if run is not None or may_preempt(job, now) else min(rank(job), 0),
+            rank=standing(job, now),
             held=held,
             least=limits.min,
             types=tuple(
@@ -497,6 +497,7 @@ class Decider(ABC):
 
         line = Line(
             jobs=inside,
+            rank=lambda job: standing(job, now),
             waited_s=lambda job: now - waits[job.id],
             ends_in=ends_in,
             takes_s=takes_s,

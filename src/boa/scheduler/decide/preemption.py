@@ -91,7 +91,7 @@ def make_room(
     gets free GPUs, and those that jobs of its own rank can spare. `nodes`: those that are ready.
     `cost_of`: seconds that stopping a job costs.
     """
-    lowest = min((job.rank for job in jobs if job.held is not None), default=0)
+    lowest = min((job.rank for job in jobs if job.held is not None or job.first), default=0)
     seeking = [job for job in jobs if job.waits and (job.first or job.rank > lowest)]
     if not seeking:
         return NONE

@@ -98,6 +98,11 @@ def may_preempt(job: JobRecord, now: Seconds) -> bool:
     return not job.failed_at or now >= job.failed_at[-1] + FAILED_LATELY_S
 
 
+def standing(job: JobRecord, now: Seconds) -> int:
+    """Return a waiting job's rank: one that has failed lately goes before no normal job."""
+    return rank(job) if job.run is not None or may_preempt(job, now) else min(rank(job), 0)
+
+
 def is_modest(job: JobRecord, now: Seconds) -> bool:
     """Return whether a job waits for free GPUs only: it failed a short while ago."""
     return job.run is None and bool(job.failed_at) and now < job.failed_at[-1] + MODEST_S

@@ -16,7 +16,6 @@ from boa.model.cluster import JobId
 from boa.model.job import JobRecord
 from boa.model.plan import Variant
 from boa.policy.boa import Planned
-from boa.scheduler.decide.protection import rank
 from boa.units import GpuName, Seconds
 
 OVERDUE_S: Seconds = 600.0
@@ -44,6 +43,7 @@ class Line:
     """The jobs of a decision, and what is expected of them."""
 
     jobs: Sequence[JobRecord]
+    rank: Callable[[JobRecord], int]
     waited_s: Callable[[JobRecord], Seconds]
     ends_in: Callable[[JobRecord], Seconds]
     """Seconds until a running job is expected to end; infinite where that is unknown."""
@@ -54,6 +54,13 @@ class Line:
     usable: Callable[[JobRecord], Collection[GpuName]]
     free: Mapping[GpuName, int]
     """GPUs of every type that no job has."""
+
+    def turn(self, job: JobRecord) -> tuple[float, ...]:
+        return (-self.rank(job), job.attempts == 0, job.submitted_at, job.serial)
+
+    def is_behind(self, job: JobRecord, first: JobRecord) -> bool:
+        """Return whether a job comes after another one, and not only by its number."""
+        return self.rank(job) <= self.rank(first) and self.turn(job)[:-1] > self.turn(first)[:-1]
 
 
 class Reservations(NamedTuple):
@@ -67,7 +74,7 @@ def reservations(line: Line) -> Reservations:
     """Return which jobs are next in line, and which must not start before them."""
     waiting = [job for job in line.jobs if job.allocation is None and job.run is None]
     overdue = [job for job in waiting if is_overdue(job, line.waited_s(job))]
-    found, first = dict[JobId, JobId](), sorted(overdue, key=_line)[:MOST]
+    found, first = dict[JobId, JobId](), sorted(overdue, key=line.turn)[:MOST]
     books = {gpu: _Book.of(line, gpu) for gpu in {gpu for job in first for gpu in line.usable(job)}}
     for head in first:
         kinds = set(line.usable(head))
@@ -80,7 +87,7 @@ def reservations(line: Line) -> Reservations:
         if not in_s:
             continue  # it starts now, or others may start
         for job in waiting:
-            rivals = _is_behind(job, head) and not kinds.isdisjoint(line.usable(job))
+            rivals = line.is_behind(job, head) and not kinds.isdisjoint(line.usable(job))
             if rivals and line.takes_s(job) > in_s:
                 found.setdefault(job.id, head.id)
     return Reservations(frozenset(job.id for job in first if job.id not in found), found)
@@ -100,14 +107,6 @@ def expected_s(
     times = course.times[epoch:] * scale
     seconds = float(times[1:].sum()) + float(times[0]) * left
     return seconds if math.isfinite(seconds) else math.inf
-
-
-def _line(job: JobRecord) -> tuple[object, ...]:
-    return (-rank(job), job.attempts == 0, job.submitted_at, job.serial)
-
-
-def _is_behind(job: JobRecord, first: JobRecord) -> bool:
-    return rank(job) <= rank(first) and _line(job)[:-1] > _line(first)[:-1]
 
 
 def _left_of_window(waited_s: Seconds) -> Seconds:

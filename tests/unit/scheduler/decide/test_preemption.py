@@ -64,6 +64,15 @@ def test_a_widened_job_leaves_its_neighbour_its_last_gpu() -> None:
     assert given == {"a": held((1, 1)), "b": held((1, 1))}
 
 
+def test_a_free_gpu_goes_to_a_higher_rank_before_the_next_in_line() -> None:
+    jobs = [
+        holder("urgent-1", held((1, 1)), rank=1),
+        holder("next", first=True, started=True),
+        holder("urgent-2", rank=1),
+    ]
+    assert set(make_room(jobs, NODES[:1], cost).seats) == {"urgent-2"}
+
+
 def test_what_is_freed_for_an_urgent_job_does_not_go_to_newcomers() -> None:
     jobs = [holder("a", held((1, 1))), holder("b", held((1, 1))), holder("urgent", rank=1)]
     jobs.append(holder("newcomer"))
