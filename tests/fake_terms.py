@@ -33,7 +33,9 @@ class FakeTerms:
     def resume(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         return self._change(job, by, "resume", lambda one: replace(one, paused=False))
 
-    def change(self, job: JobId, changes: Any, *, by: Caller | None = None) -> "Future[JobRecord]":
+    def change(
+        self, job: JobId, changes: Any, *, force: bool = False, by: Caller | None = None
+    ) -> "Future[JobRecord]":
         def changed(one: JobRecord) -> JobRecord:
             return replace(one, spec=amended(one.spec, read_changes(one.spec, changes)))
 

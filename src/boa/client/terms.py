@@ -25,16 +25,16 @@ class TermQuestions:
 
     def pause(self, job: str, *, force: bool = False) -> JobDetails:
         """Pause it until it is resumed; `force`: also where work would be lost."""
-        parameters = {"force": "true"} if force else None
-        return self._changed("POST", f"{job_path(job)}/pause", parameters=parameters)
+        return self._changed("POST", f"{job_path(job)}/pause", parameters=_forced(force))
 
     def resume(self, job: str) -> JobDetails:
         return self._changed("POST", f"{job_path(job)}/resume")
 
-    def change(self, job: str, **fields: Any) -> JobDetails:
+    def change(self, job: str, *, force: bool = False, **fields: Any) -> JobDetails:
         """Other limits or weights, as a job file has them: `weight=3`, `gpus={"max": 4}`,
-        `max_cost=None`, `tags={"project": "cats"}`. A deadline is told from now on."""
-        return self._changed("PATCH", job_path(job), fields)
+        `max_cost=None`, `tags={"project": "cats"}`. A deadline is told from now on.
+        `force`: also where its run is stopped and loses work."""
+        return self._changed("PATCH", job_path(job), fields, parameters=_forced(force))
 
     def resubmit(
         self,
@@ -55,3 +55,7 @@ class TermQuestions:
         parameters: Mapping[str, str] | None = None,
     ) -> JobDetails:
         return cast("JobDetails", self._wire.ask(method, path, parameters, body)["job"])
+
+
+def _forced(force: bool) -> dict[str, str] | None:
+    return {"force": "true"} if force else None

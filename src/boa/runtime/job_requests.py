@@ -89,7 +89,9 @@ class JobRequests(ABC):
 
         return self._ask(audited(by, "resume", apply, subject=job, look=looker(job, "paused")))
 
-    def change(self, job: JobId, changes: Any, *, by: Caller | None = None) -> "Future[JobRecord]":
+    def change(
+        self, job: JobId, changes: Any, *, force: bool = False, by: Caller | None = None
+    ) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
             found = changing.active(draft, job, self.stored(draft, job), "changed")
             return changing.amend(
@@ -98,6 +100,8 @@ class JobRequests(ABC):
                 read_changes(found.spec, changes),
                 self.scheduler.decider.gpu_types,
                 self.config.max_nodes,
+                self.scheduler.decider.stop_cost(found, draft.now),
+                force=force,
             )
 
         def look(draft: Draft) -> dict[str, object] | None:

@@ -112,8 +112,11 @@ class Control(Protocol):
 
     def resume(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]": ...
 
-    def change(self, job: JobId, changes: Any, *, by: Caller | None = None) -> "Future[JobRecord]":
-        """Other limits and weights, as a job file has them; null takes a limit away."""
+    def change(
+        self, job: JobId, changes: Any, *, force: bool = False, by: Caller | None = None
+    ) -> "Future[JobRecord]":
+        """Other limits and weights, as a job file has them; null takes a limit away. `force`:
+        also where its run is stopped and loses work."""
         ...
 
     def resubmit(

@@ -476,6 +476,12 @@ def _rank(job: JobRecord) -> int:
     return -PRIORITIES.index(job.spec.priority)
 
 
+def _standing(job: JobRecord) -> int:
+    """Return a waiting job's rank: one that has failed goes before no normal job."""
+    failed = job.failed_at or job.failures or job.losses > 1 or job.asked > 1
+    return min(_rank(job), -PRIORITIES.index("normal")) if failed else _rank(job)
+
+
 def _nodes_of(job: JobRecord) -> set[NodeId]:
     """Nodes that a job is on, unless its run is leaving, or is to be on."""
     run, given = job.run, job.allocation
@@ -500,7 +506,8 @@ def _is_behind(job: JobRecord, state: State) -> bool:
         types = set(first.spec.gpus.types)
         same = not types or not mine or bool(mine & types)
         before = first.submitted_at < job.submitted_at or (first.attempts > 0 and not job.attempts)
-        if same and (before or _rank(first) > _rank(job)) and _rank(first) >= _rank(job):
+        ahead = _standing(first) - _standing(job)
+        if same and (ahead > 0 or (before and ahead == 0)):
             return True
     return False
 

@@ -25,15 +25,15 @@ class NoSuchToken(BoaError):
 
 
 class WouldLoseWork(BoaError):
-    """A pause that was not forced would throw work away."""
+    """A request that was not forced would throw work away."""
 
     status = 409
 
-    def __init__(self, job: JobId, lost_s: Seconds, lost_usd: Usd) -> None:
+    def __init__(self, job: JobId, lost_s: Seconds, lost_usd: Usd, what: str, command: str) -> None:
         super().__init__(
             f"job {job} has no checkpoint of its last {seconds(lost_s)} of work "
-            f"({dollars(lost_usd)}): a pause would lose it; to pause all the same: "
-            f"boa job pause --force {job}"
+            f"({dollars(lost_usd)}): {what} would lose it; to do it all the same: "
+            f"boa job {command} --force {job}"
         )
 
 

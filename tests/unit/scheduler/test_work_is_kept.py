@@ -171,6 +171,23 @@ def test_a_pause_of_a_job_that_saves_is_not_refused(live: Live) -> None:
     assert live.job(job).lost_s == 0.0
 
 
+@pytest.mark.parametrize(
+    "changes", [{"priority": "background"}, {"gpus": {"min": 2, "max": 2}}], ids=str
+)
+def test_a_change_that_stops_a_job_and_would_lose_work_is_refused_unless_forced(
+    live: Live, changes: dict[str, Any]
+) -> None:
+    (job, _) = two_running(live, "plain")
+    with pytest.raises(
+        WouldLoseWork, match=f"this change would lose it.*boa job set --force {job}"
+    ):
+        asked(live, live.loop.change(job, changes))
+    assert live.job(job).amended == {}
+    asked(live, live.loop.change(job, {"weight": 3.0}))
+    asked(live, live.loop.change(job, changes, force=True))
+    assert live.job(job).amended.keys() == {"weight", *changes}
+
+
 # Jobs that crash
 
 

@@ -93,6 +93,9 @@ export interface paths {
          * @description Change fields of a job that has not ended: `name`, `gpus`, `retries`,
          *     `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now),
          *     `may_wait_s`. Null takes a limit away.
+         *
+         *     A change that stops its run and would lose work is refused (409), with how much that is,
+         *     unless `force` is true.
          */
         patch: operations["change"];
         trace?: never;
@@ -5680,7 +5683,7 @@ export interface operations {
     pause: {
         parameters: {
             query?: {
-                /** @description Pause also where work is lost. */
+                /** @description Do it also where work is lost. */
                 force?: boolean;
             };
             header?: never;
@@ -5895,7 +5898,10 @@ export interface operations {
     };
     change: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Do it also where work is lost. */
+                force?: boolean;
+            };
             header?: never;
             path: {
                 /** @description The job's id. */

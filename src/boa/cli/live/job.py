@@ -19,7 +19,7 @@ app = shell.Group("job", "Change a job that is there, pause it, resume it, submi
 Job: TypeAlias = Annotated[str, shell.Argument(metavar="JOB", help="The id of a job.")]
 Jobs: TypeAlias = Annotated[list[str], shell.Argument(metavar="JOB...", help="Ids of jobs.")]
 Force: TypeAlias = Annotated[
-    bool, shell.Option("--force", help="Pause also jobs that would lose work.")
+    bool, shell.Option("--force", help="Do it also where a job loses work.")
 ]
 NONE = "none"
 """In place of a limit: there is to be none."""
@@ -101,13 +101,15 @@ def set_fields(
             help="Whom it is charged to, all that it has cost too; may be repeated.",
         ),
     ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Change priority, weight, limits and tags of a job that has not ended.
 
     They are in force at once: a job that may have fewer GPUs is moved, one that
     counts more gets more of them. A limit that is none is no limit, a
-    tag that is none is taken away.
+    tag that is none is taken away. A change that stops a job which has no
+    checkpoint is refused, and says how much work that would lose.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa job set 17 --priority urgent
@@ -131,7 +133,7 @@ def set_fields(
     if not changes:
         raise UsageError("nothing to change: boa job set JOB --priority urgent, or another option.")
     with connect() as client:
-        found = client.change(job, **changes)
+        found = client.change(job, force=force, **changes)
     if json:
         emit_json({"job": found})
     else:

@@ -23,7 +23,7 @@ from boa.server.render import examples
 from boa.server.render.estimates import priority_document
 from boa.server.routes.jobs import JobPath, JobRoutes
 
-Force: TypeAlias = Annotated[bool, Query(description="Pause also where work is lost.")]
+Force: TypeAlias = Annotated[bool, Query(description="Do it also where work is lost.")]
 WRONG = (400, 401, 403, 404, 413, 422, 503)
 
 
@@ -127,13 +127,19 @@ class TermRoutes:
         _, by = await self._own(request, job, "resumed")
         return self._jobs.details(await answer(self._service.control.resume(job, by=by)), by)
 
-    async def change(self, request: Request, job: JobPath) -> answers.JobAnswer:
+    async def change(
+        self, request: Request, job: JobPath, force: Force = False
+    ) -> answers.JobAnswer:
         """Change fields of a job that has not ended: `name`, `gpus`, `retries`,
         `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now),
-        `may_wait_s`. Null takes a limit away."""
+        `may_wait_s`. Null takes a limit away.
+
+        A change that stops its run and would lose work is refused (409), with how much that is,
+        unless `force` is true.
+        """
         changes = await read_json(request)
         _, by = await self._own(request, job, "changed")
-        changed = self._service.control.change(job, changes, by=by)
+        changed = self._service.control.change(job, changes, force=force, by=by)
         return self._jobs.details(await answer(changed), by)
 
     async def resubmit(self, request: Request, job: JobPath) -> answers.JobAnswer:
