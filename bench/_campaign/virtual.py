@@ -486,7 +486,8 @@ class World(Live):
 
     def _barred(self, state: State, job: JobRecord) -> bool:
         """Whether a cap really leaves a job nothing: on the whole, or on its team, for what jobs
-        hold that have a better claim, or ran before it began to wait and need not make way."""
+        hold that have a better claim, or ran before it began to wait and need not make way. A job
+        that has failed lately displaces none."""
         ((gpu, most_nodes),) = self.config.max_nodes.items()
         kind, least = self.config.gpu_types[gpu], job.spec.gpus.min
         if self.most is not None:
@@ -497,11 +498,16 @@ class World(Live):
         if team is None or team.max_spend is None:
             return False
         waits_since = self.waits.get(job.id, self.clock.now())
+        lately = self.clock.now() - fairness.FAILED_LATELY_S
+        failed = any(at > lately for at in self.failures.get(job.id, ()))
 
         def before(other: JobRecord) -> bool:
+            if failed and other.run is not None:
+                return True
             if rank(other) < rank(job) and self._stoppable(other):
                 return False
-            ran = other.run is not None and other.run.requested_at <= waits_since
+            run = other.run
+            ran = run is not None and (run.requested_at <= waits_since or other.attempts > 1)
             return ran or fairness.goes_before(other, job)
 
         return self._team_holds(state, team, before) + least * kind.price > team.max_spend + 1e-9

@@ -35,7 +35,7 @@ SAYS_STOP = frozenset(
 """Events of a job that tell of the stop of its run, or of what became of it."""
 OTHERS = ("for_job", "by", "by_job")
 """Fields that name another job."""
-LATELY_S: Seconds = 1260.0
+LATELY_S: Seconds = 3660.0
 """Seconds after a failure in which a job may say that it waits for free GPUs only."""
 CAP_WAIT = waits_for_cap("\0").partition("\0")[0]
 """Beginning of the reason of a job that waits for a cap."""

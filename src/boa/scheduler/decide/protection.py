@@ -22,8 +22,8 @@ CALM = 10.0
 rented. Where one can be, the market weighs every move against its cost, and jobs move as nodes
 boot (`docs/decisions/0052-a-running-job-keeps-its-work.md`)."""
 MODEST_S: Seconds = LONGEST_BACKOFF_S + 600.0
-"""Seconds after a failure in which a retry waits for free GPUs: ten minutes from when it is due, at
-least. Then others may be narrowed for it."""
+"""Seconds after a single failure in which a retry waits for free GPUs: ten minutes from when it is
+due, at least. Then others may be narrowed for it."""
 
 
 class Calm(NamedTuple):
@@ -104,5 +104,9 @@ def standing(job: JobRecord, now: Seconds) -> int:
 
 
 def is_modest(job: JobRecord, now: Seconds) -> bool:
-    """Return whether a job waits for free GPUs only: it failed a short while ago."""
-    return job.run is None and bool(job.failed_at) and now < job.failed_at[-1] + MODEST_S
+    """Return whether a job waits for free GPUs only: it failed a short while ago, or more than once
+    of late."""
+    if job.run is not None or not job.failed_at:
+        return False
+    lately = sum(now < at + FAILED_LATELY_S for at in job.failed_at)
+    return lately > 1 or now < job.failed_at[-1] + MODEST_S

@@ -17,7 +17,7 @@ WAITS: dict[WaitCode, str] = {
     "boot": "waits for a node that boots",
     "others": "waits for GPUs that another run is leaving",
     "turn": "waits its turn: another job is ahead of it and has waited for long",
-    "modest": "failed lately: waits up to 10 min for free GPUs, and displaces no other job",
+    "modest": "failed lately: waits for free GPUs, and displaces no other job",
     "no_room": "waits for GPUs: no further node is allowed (max_nodes) or to be had",
     "worth": "waits for money, half an hour at most: it is worth less than a node costs now",
 }

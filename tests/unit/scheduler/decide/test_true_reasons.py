@@ -310,7 +310,7 @@ FIRST, SECOND = record(1), record(2)
         ("turn", [replace(FIRST, spec=stored_spec(priority="background"))], {}, "no job that"),
         ("modest", [], {"failed_at": (50.0,)}, ""),
         ("modest", [], {}, "it has not failed"),
-        ("modest", [], {"failed_at": (-1900.0,)}, "it failed 2000 s ago"),
+        ("modest", [], {"failed_at": (-3900.0,)}, "it failed 4000 s ago"),
         ("others", [on(1, width=4)], {"allocation": Allocation("slot", ((1, 2),))}, ""),
         ("others", [on(1, width=4)], {}, "it has no GPUs to wait for"),
         ("others", [], {"allocation": Allocation("slot", ((1, 2),))}, "its GPUs are free"),
