@@ -1,7 +1,7 @@
 """The service's state, and a draft of the next one: nothing counts until it is stored."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from boa.model.changes import Changes
@@ -11,6 +11,7 @@ from boa.model.job import JobRecord, Run
 from boa.model.placements import FailedPlacement
 from boa.model.records import Event, Hold, NodeRecord
 from boa.model.sweep import Sweep
+from boa.replacing import replace
 from boa.scheduler.money.ledger import (
     Totals,
     as_until_now,

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from boa.model.workload import GpuType
 from boa.placement.fitting import Room, can_rent, fit, within_limits
 from boa.placement.packing import allocate
 from boa.policy.boa import Planned
+from boa.replacing import replace
 from boa.scheduler.decide.decider import Decider, current_allocations, ready_in, rent
 from boa.scheduler.decide.part_caps import (
     Allowance,

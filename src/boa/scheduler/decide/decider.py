@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from boa.model.workload import GpuType
 from boa.placement.fitting import Room, Want, within_limits
 from boa.policy.boa import Planned
 from boa.policy.market.commitments import Arriving, arriving, to_go
+from boa.replacing import replace
 from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.part_caps import Allowance, Caps, allowances
 from boa.scheduler.decide.preemption import Holder, Preemption, make_room, part_of

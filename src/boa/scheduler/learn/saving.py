@@ -1,11 +1,12 @@
 """Evidence that jobs keep their work at a stop: their own reports, and what stops have shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from boa.model.job import JobRecord
 from boa.model.records import Report
+from boa.replacing import replace
 
 LOST_FOR_KEPT = 4
 """Stops that kept the work which outweigh one that lost it."""
