@@ -392,7 +392,8 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
         run = replace(run, reported_at=draft.now)
     if report.done != run.done:
         run = replace(run, done=report.done)
-    after = replace(after, saved_at=saved_at)
+    if saved_at != after.saved_at:
+        after = replace(after, saved_at=saved_at)
     if can_checkpoint(after, None) != can_checkpoint(job, None):
         draft.replan = draft.replan or not job.background  # it may be moved from now on
     job = after

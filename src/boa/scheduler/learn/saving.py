@@ -80,4 +80,6 @@ def shown(job: JobRecord, report: Report) -> JobRecord:
         saved_at = None
     elif kept_its_work(job, report):
         starts_over = False
+    if (saves, saved_at, starts_over) == (job.saves, job.saved_at, job.starts_over):
+        return job  # as nearly every report leaves it
     return replace(job, saves=saves, saved_at=saved_at, starts_over=starts_over)
