@@ -32,6 +32,7 @@ class _Jobs(ctypes.Structure):
         ("held", ctypes.c_void_p),
         ("left", ctypes.c_void_p),
         ("pause", ctypes.c_void_p),
+        ("lost", ctypes.c_void_p),
     )
 
 
@@ -99,8 +100,8 @@ class Standings:
     def _columns(self) -> tuple[_Jobs, object]:
         """As the C kernels take them, with what must live as long."""
         of = (ctypes.c_void_p * len(self.worths))(*(w.address for w in self.worths))
-        columns = (self.rows, self.epochs, self.held, self.left, self.pauses)
-        addresses = [column.ctypes.data for column in columns]
+        columns = (self.rows, self.epochs, self.held, self.left, self.pauses, self.lost)
+        addresses = [None if column is None else column.ctypes.data for column in columns]
         return _Jobs(len(self.worths), ctypes.addressof(of), *addresses), of
 
     @property

@@ -51,6 +51,7 @@ class _Class(ctypes.Structure):
         ("afters", ctypes.c_void_p),
         ("front", ctypes.c_void_p),
         ("fronts", ctypes.c_void_p),
+        ("narrower", ctypes.c_void_p),
     )
 
 
@@ -208,7 +209,8 @@ class Worth:
         arrays = [np.ascontiguousarray(array) for array in own]
         fronts = self._fronts()
         addresses = [array.ctypes.data for array in (*arrays, *fronts)]
-        found = _Class(*course.times.shape, course.rescale_s, self.weight, *addresses)
+        narrower = None if course.narrower is None else course.narrower.ctypes.data
+        found = _Class(*course.times.shape, course.rescale_s, self.weight, *addresses, narrower)
         return found, (arrays, fronts)
 
     def _fronts(self) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
