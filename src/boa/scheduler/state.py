@@ -120,7 +120,8 @@ class Draft:
     @property
     def paying(self) -> list[JobRecord]:
         """Jobs that GPUs are rented for: all but those in the background."""
-        return [job for job in self.jobs.values() if not job.background]
+        jobs = self.state.jobs.values()
+        return [job for job in jobs if job.spec.priority != "background"]  # as `job.background`
 
     @property
     def nodes(self) -> dict[NodeId, NodeRecord]:

@@ -72,6 +72,7 @@ def prospects(standings: Standings, horizon_s: Seconds, extra: Floats | None = N
     if _library is None:
         return prospects_in_python(standings, horizon_s, extra)
     found = np.empty((2, *standings.gpus.shape))
+    address = found.ctypes.data
     _library.boa_prospects(
         standings.address,
         horizon_s,
@@ -79,8 +80,8 @@ def prospects(standings: Standings, horizon_s: Seconds, extra: Floats | None = N
         _RULES,
         None if extra is None else extra.ctypes.data,
         None if standings.forbidden is None else standings.forbidden.ctypes.data,
-        found.ctypes.data,
-        found[1].ctypes.data,
+        address,
+        address + found.strides[0],
     )
     return _prospects(standings, found, extra)
 

@@ -70,8 +70,10 @@ class Standings:
     """Seconds of work that jobs lose when they are stopped; None: none of them loses any."""
 
     def by_class(self) -> Iterator[tuple[Worth, slice]]:
-        for n, worth in enumerate(self.worths):
-            yield worth, slice(int(self.rows[n]), int(self.rows[n + 1]))
+        first, *ends = self.rows.tolist()
+        for worth, end in zip(self.worths, ends, strict=True):
+            yield worth, slice(first, end)
+            first = end
 
     @cached_property
     def jobs(self) -> tuple[JobId, ...]:
@@ -126,7 +128,7 @@ def standings_of(
         rows=known.rows,
         order=known.order,
         epochs=known.epochs,
-        left=np.fromiter(map(_left, here), float, count).clip(0.0, 1.0),
+        left=np.minimum(np.maximum(np.fromiter(map(_left, here), float, count), 0.0), 1.0),
         held=known.held,
         # No longer than getting there would take: what is believed of that may have changed since
         # the plan, and whoever has just been given GPUs would lose them to the next, and so on.
@@ -134,7 +136,7 @@ def standings_of(
         gpus=known.gpus,
         kinds=known.kinds,
         forbidden=known.forbidden,
-        lost=lost if lost.any() else None,
+        lost=lost if np.count_nonzero(lost) else None,
     )
 
 

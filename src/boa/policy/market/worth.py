@@ -126,6 +126,11 @@ class Course:
         return found if (found >= 0).any() else None
 
     @cached_property
+    def whole(self) -> Floats:
+        """Seconds of all epochs together, by state."""
+        return np.asarray(self.times.sum(axis=0))
+
+    @cached_property
     def reached(self) -> Floats:
         """Seconds from the first epoch to the beginning of every one, and to the end, by state."""
         total = np.cumsum(self.times, axis=0)

@@ -264,7 +264,9 @@ class AtOnce(Decider):
         self.unwanted |= frozenset(surplus)
         gone = frozenset(surplus)
         self.over_cap = frozenset(
-            job for job, held in current.items() if any(node in gone for node, _ in held.nodes)
+            job
+            for job, held in (current.items() if gone else ())
+            if any(node in gone for node, _ in held.nodes)
         )
         return _with_draining(draft, room, surplus)
 
