@@ -12,6 +12,7 @@ typedef struct {
     const double *times, *reached, *values, *afters;
     const int64_t *front, *fronts; /* states that `starts` has to look at, and how many */
     const int64_t *narrower;       /* of states that bring nothing, one that is as fast; or null */
+    const double *rates, *dollars;
 } Class;
 
 /* Jobs, class by class: those of class c are rows[c] … rows[c + 1] - 1. */
@@ -81,6 +82,35 @@ static double ends_in(const Jobs *jobs, const Class *c, int64_t j) {
     if (held < 0) return INFINITY;
     const double done = (1.0 - jobs->left[j]) * c->times[at];
     return jobs->pause[j] + (c->reached[c->epochs * c->states + held] - c->reached[at] - done);
+}
+
+/* Seconds until jobs would end where they are; never, without GPUs. */
+void boa_ends_in(const Jobs *jobs, double *ends) {
+    for (int64_t n = 0; n < jobs->classes; n++)
+        for (int64_t j = jobs->rows[n]; j < jobs->rows[n + 1]; j++)
+            ends[j] = ends_in(jobs, jobs->of[n], j);
+}
+
+/* Dollars of the rest of jobs, each on what it is worth, where it is or elsewhere; `resumes`:
+ * seconds until it makes progress where it is. */
+void boa_to_go(const Jobs *jobs, const double *resumes, double *paid) {
+    for (int64_t n = 0; n < jobs->classes; n++) {
+        const Class *c = jobs->of[n];
+        for (int64_t j = jobs->rows[n]; j < jobs->rows[n + 1]; j++) {
+            const int64_t row = jobs->epoch[j] * c->states, held = jobs->held[j];
+            const double left = jobs->left[j], *times = c->times + row, *afters = c->afters + row;
+            double least = INFINITY, pause = c->rescale_s;
+            int64_t best = 0;
+            for (int64_t s = 0; s < c->states; s++) {
+                const double one = c->values[s] * (left * times[s] + c->rescale_s) + afters[s];
+                if (one < least) least = one, best = s;
+            }
+            if (held >= 0 &&
+                c->values[held] * (left * times[held] + resumes[j]) + afters[held] <= least)
+                best = held, pause = resumes[j];
+            paid[j] = (left * times[best] + pause) * c->rates[best] + c->dollars[row + best];
+        }
+    }
 }
 
 /* GPUs that bring nothing are worth less than fewer; a job that is about to end keeps its own. */

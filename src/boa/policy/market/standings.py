@@ -40,6 +40,8 @@ _library = compiled.load(__file__, "_prospects")
 if _library is not None:
     _library.boa_later.argtypes = (ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4)
     _library.boa_later.restype = None
+    _library.boa_ends_in.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+    _library.boa_ends_in.restype = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,13 +91,10 @@ class Standings:
     @cached_property
     def ends_in(self) -> Floats:
         """Seconds until a job would end where it is; never, without GPUs."""
-        found = np.full(len(self.held), np.inf)
-        for worth, rows in self.by_class():
-            runs = rows.start + np.flatnonzero(self.held[rows] >= 0)
-            course, columns, epochs = worth.course, self.held[runs], self.epochs[runs]
-            done = (1.0 - self.left[runs]) * course.times[epochs, columns]
-            to_come = course.reached[-1, columns] - course.reached[epochs, columns] - done
-            found[runs] = self.pauses[runs] + to_come
+        if _library is None:
+            return ends_in_python(self)
+        found = np.empty(len(self.held))
+        _library.boa_ends_in(self.address, found.ctypes.data)
         return found
 
     @cached_property
@@ -109,6 +108,18 @@ class Standings:
     @property
     def address(self) -> int:
         return ctypes.addressof(self._columns[0])
+
+
+def ends_in_python(standings: Standings) -> Floats:
+    """`Standings.ends_in` without a compiler."""
+    found = np.full(len(standings.held), np.inf)
+    for worth, rows in standings.by_class():
+        runs = rows.start + np.flatnonzero(standings.held[rows] >= 0)
+        course, columns, epochs = worth.course, standings.held[runs], standings.epochs[runs]
+        done = (1.0 - standings.left[runs]) * course.times[epochs, columns]
+        to_come = course.reached[-1, columns] - course.reached[epochs, columns] - done
+        found[runs] = standings.pauses[runs] + to_come
+    return found
 
 
 def standings_of(
@@ -194,9 +205,10 @@ Advanced: TypeAlias = tuple[Ints, Floats, Floats, NDArray[np.bool_]]
 def _advanced(standings: Standings, seconds: Seconds) -> Advanced:
     assert _library is not None
     count = len(standings.held)
-    epochs, left, pauses = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
-    ends = np.empty(count, dtype=bool)
-    addresses = [array.ctypes.data for array in (epochs, left, pauses, ends)]
+    epochs, ends, parts = np.empty(count, np.int64), np.empty(count, bool), np.empty((2, count))
+    left, pauses = parts
+    first = parts.ctypes.data
+    addresses = (epochs.ctypes.data, first, first + parts.strides[0], ends.ctypes.data)
     _library.boa_later(standings.address, seconds, *addresses)
     return epochs, left, pauses, ends
 

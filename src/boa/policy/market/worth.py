@@ -52,6 +52,8 @@ class _Class(ctypes.Structure):
         ("front", ctypes.c_void_p),
         ("fronts", ctypes.c_void_p),
         ("narrower", ctypes.c_void_p),
+        ("rates", ctypes.c_void_p),
+        ("dollars", ctypes.c_void_p),
     )
 
 
@@ -214,9 +216,16 @@ class Worth:
         arrays = [np.ascontiguousarray(array) for array in own]
         fronts = self._fronts()
         addresses = [array.ctypes.data for array in (*arrays, *fronts)]
-        narrower = None if course.narrower is None else course.narrower.ctypes.data
-        found = _Class(*course.times.shape, course.rescale_s, self.weight, *addresses, narrower)
-        return found, (arrays, fronts)
+        paid = [np.ascontiguousarray(array) for array in (course.rates, self.dollars)]
+        found = _Class(
+            *course.times.shape,
+            course.rescale_s,
+            self.weight,
+            *addresses,
+            None if course.narrower is None else course.narrower.ctypes.data,
+            *(array.ctypes.data for array in paid),
+        )
+        return found, (arrays, fronts, paid)
 
     def _fronts(self) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
         """States of every epoch that `starts` may find the least, and how many these are: no
