@@ -72,7 +72,7 @@ def give_back_empty(
     Who is there in the background keeps no node: it leaves first. `weighed`: what they were worth,
     where the policy weighs them."""
     used = _used(draft.paying)
-    left = _used(job for job in draft.jobs.values() if job.background)
+    left = _used([job for job in draft.jobs.values() if job.spec.priority == "background"])
     nodes = draft.nodes.values()
     for node in [n for n in nodes if n.id not in used or n.empty_since is not None]:
         if node.state not in ("requested", "ready"):
