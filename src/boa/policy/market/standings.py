@@ -159,12 +159,15 @@ def moved(standings: Standings, given: Mapping[JobId, Allocation]) -> Standings:
 
     A job that moves, or loses its GPUs, falls back by the work that its stop loses.
     """
+    views, get = standings.views, given.get
+    others = [n for n, view in enumerate(views) if get(view.id) is not view.allocation]
+    if not others:
+        return standings
     held, pauses = standings.held.copy(), standings.pauses.copy()
     epochs, left, lost = standings.epochs, standings.left, standings.lost
     if lost is not None:
         epochs, left, lost = epochs.copy(), left.copy(), lost.copy()
-    views, get = standings.views, given.get
-    for row in [n for n, view in enumerate(views) if get(view.id) is not view.allocation]:
+    for row in others:
         gets = get(views[row].id)
         if gets != views[row].allocation:
             kind = int(np.searchsorted(standings.rows, row, side="right")) - 1
