@@ -48,7 +48,7 @@ def market_scenes(jobs: int, folder: Path) -> tuple[Live, dict[str, Callable[[],
     for job in live.loop.state.jobs.values():
         if job.run is not None:
             run = replace(job.run, reported_at=live.clock.now())
-            live.loop.state.jobs[job.id] = replace(job, run=run)
+            live.loop.state.jobs[job.id] = replace(job, run=run, saves=True)
     running = cycle([job.id for job in live.loop.state.jobs.values() if job.run is not None])
     return live, {
         "nothing happens": lambda: _step(live, lambda draft: None),

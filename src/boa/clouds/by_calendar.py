@@ -1,13 +1,13 @@
 """Nodes of any cloud at the prices of a calendar: who pays by the hour of the day says so there."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from boa.clock import Clock
 from boa.clouds.base import Cloud
 from boa.model.cloud import CloudNode
-from boa.model.prices import PriceSchedule, changes_of, known_until
+from boa.model.prices import CONSTANT, PriceSchedule, changes_of, known_until
 from boa.model.workload import GpuType
+from boa.replacing import replace
 from boa.units import GpuName
 
 
@@ -29,6 +29,8 @@ class PricedByCalendar:
         self._cloud.release(token)
 
     def nodes(self) -> Sequence[CloudNode]:
+        if self._schedule is CONSTANT:
+            return self._cloud.nodes()
         until = known_until(self._schedule, self._clock.now())
         return [self._priced(node, until) for node in self._cloud.nodes()]
 

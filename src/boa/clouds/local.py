@@ -7,7 +7,7 @@ or it is not. A token that was used once does not rent again, not even after its
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from boa.clouds.base import NoCapacity
 from boa.clouds.files import InMemory, Keeping, Kept
 from boa.model.cloud import CloudNode
 from boa.model.workload import GpuType
+from boa.replacing import replace
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, UsdPerHour
 
 LISTED_AFTER_GONE_S: Seconds = SECONDS_PER_HOUR

@@ -1,6 +1,7 @@
 """Rows kept from one decision to the next: found again by the identity of their objects."""
 
 from collections.abc import Sequence
+from itertools import repeat
 from operator import is_
 from typing import TypeAlias
 
@@ -16,16 +17,15 @@ class KeptRows:
 
     def __init__(self) -> None:
         self._shown: Sequence[object] = ()  # they live on: no other object can have their identity
-        self._ids = np.zeros(0, dtype=np.int64)
+        self._rows = dict[int, int]()
+        """Places by identity."""
 
     def before(self, objects: Sequence[object]) -> Ints | None:
         """Where each was the last time, -1 for one that was not there; None: all as they were."""
         if len(objects) == len(self._shown) and all(map(is_, objects, self._shown)):
             return None
-        had, ids = self._ids, np.fromiter(map(id, objects), np.int64, len(objects))
-        self._shown, self._ids = tuple(objects), ids
-        if not len(had):
-            return np.full(len(ids), -1)
-        order = had.argsort()
-        found = order[np.searchsorted(had, ids, sorter=order).clip(max=len(had) - 1)]
-        return np.where(had[found] == ids, found, -1)
+        had, count = self._rows, len(objects)
+        found = np.fromiter(map(had.get, map(id, objects), repeat(-1)), np.int64, count)
+        self._shown = tuple(objects)
+        self._rows = dict(zip(map(id, objects), range(count), strict=True))
+        return found

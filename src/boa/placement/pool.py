@@ -93,11 +93,25 @@ class Pool:
             self.free, placed = left, dict(allocations)
         else:
             placed = {job: held for job, held in allocations.items() if self._pinned(held)}
+        self._count()
+        return placed
+
+    def occupy(self, allocations: Iterable[Allocation]) -> None:
+        """Hold what others have of these nodes, all of this type."""
+        free = self.free
+        for node, count in chain.from_iterable(map(_nodes, allocations)):
+            if node in free:
+                free[node] -= count
+        if min(free.values(), default=0) < 0:
+            raise AssertionError("others hold more GPUs of a node than it has")
+        self._count()
+
+    def _count(self) -> None:
+        """Know again which nodes have how many GPUs free."""
         self._with = [{} for _ in self._with]
         for node, free in self.free.items():
             self._with[free][node] = None
         self.gpus_free = sum(self.free.values())
-        return placed
 
     def _pinned(self, allocation: Allocation) -> bool:
         """Hold these in `free` alone, if they fit."""

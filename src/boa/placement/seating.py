@@ -35,10 +35,10 @@ def seated(
         for gpu, kind in gpu_types.items()
     }
     placed: dict[JobId, Allocation] = {}
-    for given in taken:
-        pool = pools[given.gpu]
-        pool.hold(pair for pair in given.nodes if pair[0] in pool.free)
+    others = list(taken)
     for gpu, pool in pools.items():
+        if others:
+            pool.occupy(given for given in others if given.gpu == gpu)
         placed.update(pool.pin(same if len(pools) == 1 else _on(gpu, same)))
     movers = sorted([job for job in chosen if job not in placed], key=lambda j: -chosen[j][1])
     for job in movers:

@@ -8,11 +8,11 @@ anywhere a failure counts as the job's own, but the last tries are made elsewher
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
 from boa.model.cluster import Share
 from boa.model.job import JobRecord, Run
 from boa.model.placements import MOST_TRIES, FailedPlacement, Placement
+from boa.replacing import replace
 from boa.units import GpuName, Seconds
 
 WENT_ON_S: Seconds = 60.0

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from boa.backoff import doubled
@@ -13,6 +12,7 @@ from boa.model.job import JobRecord, Run, State
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
 from boa.model.runs import RunEvent
+from boa.replacing import replace
 from boa.scheduler.falling_back import elsewhere, sent_back, stopped_well, way_back, went_well
 from boa.scheduler.learn.saving import shown
 from boa.scheduler.observe.histogram import bucket
@@ -393,7 +393,8 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
         run = replace(run, reported_at=draft.now)
     if report.done != run.done:
         run = replace(run, done=report.done)
-    after = replace(after, saved_at=saved_at)
+    if saved_at != after.saved_at:
+        after = replace(after, saved_at=saved_at)
     if can_checkpoint(after, None) != can_checkpoint(job, None):
         draft.replan = draft.replan or not job.background  # it may be moved from now on
     job = after

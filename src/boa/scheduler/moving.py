@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
 from boa.model.cluster import Allocation, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, Run
 from boa.model.job import State as JobState
 from boa.placement.packing import choose_slots
+from boa.replacing import replace
 from boa.scheduler.decide import reasons
 from boa.scheduler.decide.part_caps import Caps, Held
 from boa.scheduler.preempting import tell_preempted

@@ -1,12 +1,12 @@
 """Preemption: a running job loses all its GPUs by a decision of BOA's, and is told so. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from boa.model.cluster import Allocation, JobId
 from boa.model.events import PreemptionCode
 from boa.model.job import JobRecord, Run
+from boa.replacing import replace
 from boa.scheduler.decide.protection import rank
 from boa.scheduler.state import Draft
 from boa.scheduler.stop_cost import Saves, lost_s, saves_on_request, unknown, with_stop

@@ -7,7 +7,7 @@ stored, and acts on it: `runtime/loop.py` on the wall's clock, `sim/scheduled.py
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from boa.model.cluster import JobId
@@ -15,6 +15,7 @@ from boa.model.job import JobRecord
 from boa.model.prices import CONSTANT
 from boa.model.records import Report
 from boa.model.runs import RunKey
+from boa.replacing import replace
 from boa.scheduler import lifecycle
 from boa.scheduler.decide import urgency
 from boa.scheduler.decide.background import Background

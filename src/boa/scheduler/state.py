@@ -1,7 +1,7 @@
 """The service's state, and a draft of the next one: nothing counts until it is stored."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from boa.model.changes import Changes
@@ -11,6 +11,7 @@ from boa.model.job import JobRecord, Run
 from boa.model.placements import FailedPlacement
 from boa.model.records import Event, Hold, NodeRecord
 from boa.model.sweep import Sweep
+from boa.replacing import replace
 from boa.scheduler.money.ledger import (
     Totals,
     as_until_now,
@@ -119,7 +120,8 @@ class Draft:
     @property
     def paying(self) -> list[JobRecord]:
         """Jobs that GPUs are rented for: all but those in the background."""
-        return [job for job in self.jobs.values() if not job.background]
+        jobs = self.state.jobs.values()
+        return [job for job in jobs if job.spec.priority != "background"]  # as `job.background`
 
     @property
     def nodes(self) -> dict[NodeId, NodeRecord]:

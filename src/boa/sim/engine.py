@@ -9,7 +9,7 @@ happens to, so that thousands can be acted out.
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from boa.clock import Clock
@@ -18,6 +18,7 @@ from boa.model.profile import ClassProfile
 from boa.model.records import Report
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
 from boa.model.trace import TraceJob
+from boa.replacing import replace
 from boa.sim.jobs import NEVER, ActiveJob
 from boa.sim.learners import PerfectLearner
 from boa.sim.physics import TableTruth

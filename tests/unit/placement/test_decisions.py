@@ -82,3 +82,19 @@ def test_pinning_is_holding_one_after_the_other(
     assert at_once.free == one_by_one.free
     for width in then:
         assert at_once.take(width, spread=True) == one_by_one.take(width, spread=True)
+
+
+# What others hold
+
+
+def test_gpus_of_others_are_held_on_the_nodes_that_there_are() -> None:
+    pool = Pool("T4", 4, (0, 1))
+    pool.occupy([Allocation("T4", ((0, 3), (9, 4)))])
+    assert pool.free == {0: 1, 1: 4}
+    assert pool.gpus_free == 5
+    assert pool.take(1) == Allocation("T4", ((0, 1),))
+
+
+def test_others_cannot_hold_more_gpus_of_a_node_than_it_has() -> None:
+    with pytest.raises(AssertionError, match="more GPUs of a node"):
+        Pool("T4", 4, (0,)).occupy([ON_0, ON_0])

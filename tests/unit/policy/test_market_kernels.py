@@ -15,12 +15,17 @@ from boa.model.job_spec import GpuLimits
 from boa.model.kept_rows import KeptRows
 from boa.model.speedup import Amdahl, Floats, Power
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
-from boa.policy.market import clearing, worth
+from boa.policy.market import clearing, commitments, worth
 from boa.policy.market import prospects as prospecting
 from boa.policy.market.clearing import Cleared, cleared, cleared_in_python, gained
 from boa.policy.market.facts import Columns, Facts, KeptFacts
 from boa.policy.market.prospects import Prospects, prospects, prospects_in_python
-from boa.policy.market.standings import advanced_in_python, later, standings_of
+from boa.policy.market.standings import (
+    advanced_in_python,
+    ends_in_python,
+    later,
+    standings_of,
+)
 from boa.policy.market.worth import Worth, Worths
 
 KINDS = ("A", "B", "C")
@@ -123,6 +128,27 @@ def test_gains_are_the_same_to_the_last_digit(seed: int, horizon_s: float) -> No
     one, other = prospects(standings, horizon_s), prospects_in_python(standings, horizon_s)
     assert np.array_equal(one.gains, other.gains)
     assert np.array_equal(one.elsewhere, other.elsewhere)
+
+
+@compiled_only
+@pytest.mark.parametrize("seed", range(10))
+def test_gains_of_jobs_that_a_stop_costs_work_are_the_same_to_the_last_digit(seed: int) -> None:
+    standings, rng = standings_of(*known(seed, kinds=2)), default_rng(seed)
+    lost = rng.choice([0.0, 20.0, 500.0], len(standings.held))
+    standings, extra = replace(standings, lost=lost), rng.uniform(0, 9, len(lost))
+    one, other = (of(standings, 60.0, extra) for of in (prospects, prospects_in_python))
+    assert np.array_equal(one.gains, other.gains)
+    assert np.array_equal(one.elsewhere, other.elsewhere)
+
+
+@compiled_only
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_to_go_is_the_same_to_the_last_digit(seed: int) -> None:
+    standings, rng = standings_of(*known(seed, kinds=2)), default_rng(seed)
+    assert np.array_equal(standings.ends_in, ends_in_python(standings))
+    resumes = rng.choice([0.0, 30.0, 500.0], len(standings.held))
+    dollars = commitments._to_go(standings, resumes)
+    assert np.array_equal(dollars, commitments.to_go_in_python(standings, resumes))
 
 
 @pytest.mark.parametrize("gains_of", [prospects, prospects_in_python])

@@ -108,18 +108,19 @@ class _Kernel:
 
     def __init__(self, found: Prospects, kinds: int) -> None:
         jobs, states = found.gains.shape
-        sizes = (jobs * states, jobs * kinds + 1, 4 * jobs)
-        whole, parts = np.empty(sum(sizes), dtype=np.int64), np.empty(2 * jobs + 3 * kinds)
+        sizes = (jobs * states, jobs * kinds + 1, 4 * jobs, 2 * jobs + 3 * kinds)
+        memory = np.empty(sum(sizes), dtype=np.int64)  # the last part of it holds doubles
         arrays = (found.gains, found.gpus, found.kinds)
-        corners = whole.ctypes.data
+        corners = memory.ctypes.data
         first = corners + 8 * sizes[0]
+        work = first + 8 * sizes[1]
         self._market = _Market(
             *(jobs, states, kinds),
             *(array.ctypes.data for array in arrays),
             *(NOTHING, LEAST, LIGHT, HALVINGS, ROUNDS),
-            *(corners, first, first + 8 * sizes[1], parts.ctypes.data),
+            *(corners, first, work, work + 8 * sizes[2]),
         )
-        self._lives_as_long = (arrays, whole, parts)
+        self._lives_as_long = (arrays, memory)
         self.address = ctypes.addressof(self._market)
 
 

@@ -1,10 +1,13 @@
 """Commitments: dollars that jobs in the system will still cost, and what arrivals come to."""
 
+import ctypes
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
+from boa import compiled
 from boa.model.cluster import JobView
 from boa.model.speedup import Floats
 from boa.model.workload import Workload
@@ -12,6 +15,12 @@ from boa.policy.market.facts import KeptFacts
 from boa.policy.market.standings import Standings, standings_of
 from boa.policy.market.worth import Worth, fresh_job
 from boa.units import Usd, UsdPerHour
+
+_library = compiled.load(__file__, "_prospects")
+if _library is not None:
+    _library.boa_to_go.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    _library.boa_to_go.restype = None
+_resumes_in = attrgetter("resumes_in")
 
 
 def to_go(
@@ -21,16 +30,32 @@ def to_go(
     those that are kept of jobs by these worths' courses."""
     known = (facts or KeptFacts()).of(jobs, worths)
     standings = standings_of(jobs, worths, known)
+    compute = to_go_in_python if _library is None else _to_go
     each = np.zeros(len(jobs))
-    for worth, rows in standings.by_class():
-        each[standings.order[rows]] = _to_go(standings, worth, rows)
+    resumes = np.fromiter(map(_resumes_in, standings.views), float, len(standings.views))
+    each[standings.order] = compute(standings, resumes)
     return sum(each.tolist())  # by job: classes may come and go, and sums are rounded
 
 
-def _to_go(standings: Standings, worth: Worth, rows: slice) -> Floats:
+def _to_go(standings: Standings, resumes: Floats) -> Floats:
+    """Dollars of each of the standings' jobs; `resumes`: seconds until they make progress."""
+    assert _library is not None
+    found = np.empty(len(resumes))
+    _library.boa_to_go(standings.address, resumes.ctypes.data, found.ctypes.data)
+    return found
+
+
+def to_go_in_python(standings: Standings, resumes: Floats) -> Floats:
+    """The same without a compiler."""
+    found = np.empty(len(resumes))
+    for worth, rows in standings.by_class():
+        found[rows] = _of_class(standings, resumes[rows], worth, rows)
+    return found
+
+
+def _of_class(standings: Standings, resumes: Floats, worth: Worth, rows: slice) -> Floats:
     course = worth.course
     epochs, on = standings.epochs[rows], standings.held[rows]
-    resumes = np.array([view.resumes_in for view in standings.views[rows]])
     seconds = standings.left[rows, None] * course.times[epochs]
     values = worth.values * (seconds + course.rescale_s) + worth.afters[epochs]
     every = np.arange(len(epochs))

@@ -5,7 +5,7 @@ same in all else. So of thousands of jobs only the few are looked at one by one 
 happened to.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -92,8 +92,8 @@ class Facts:
         alike, epochs, held = self.table
         courses = dict[str, Course]()
         ranks = np.full(len(self.alikes), -1)
-        kinds, first = np.unique(alike, return_index=True)
-        for kind in kinds[first.argsort()].tolist():
+        present = dict.fromkeys(alike.tolist())
+        for kind in present:
             name, course, _, _ = self.alikes[kind]
             if course is not None:
                 courses[name] = course
@@ -113,16 +113,19 @@ class Facts:
             rescale_s=np.repeat([course.rescale_s for course in courses.values()], counts),
             gpus=gpus,
             kinds=types,
-            forbidden=self._forbidden(alike[order], gpus.shape[1]),
+            forbidden=self._forbidden(present, alike[order], gpus.shape[1]),
         )
 
-    def _forbidden(self, alike: Ints, states: int) -> NDArray[np.bool_] | None:
+    def _forbidden(
+        self, present: Iterable[int], alike: Ints, states: int
+    ) -> NDArray[np.bool_] | None:
+        forbids = [(n, some) for n in present if (some := self.alikes[n].forbids) is not None]
+        if not forbids:
+            return None
         masks = np.zeros((len(self.alikes), states), dtype=bool)
-        for n in np.unique(alike).tolist():
-            forbids = self.alikes[n].forbids
-            if forbids is not None:
-                masks[n, : len(forbids)] = forbids
-        return masks[alike] if masks.any() else None
+        for n, some in forbids:
+            masks[n, : len(some)] = some
+        return masks[alike]
 
 
 def _states(courses: Sequence[Course], rows: Ints) -> tuple[Floats, Ints]:

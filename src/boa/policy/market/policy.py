@@ -144,11 +144,12 @@ def _reasons(
 ) -> Mapping[NodeId, NodeReason]:
     """Why nodes are rented, kept or given back, in money and in seconds."""
     found: dict[NodeId, NodeReason] = {}
+    weighed = [one for one in weighed if one.nodes]
+    if not weighed:
+        return found
     known = scene.price > LEAST_PRICE
     left_s = scene.left_s if all(job.work for job in scene.jobs) else None
     for nodes, gain, over_s in weighed:
-        if not nodes:
-            continue
         kind = scene.view.gpu_types[nodes[0].gpu]
         on = [job for node in nodes for job in scene.jobs_on(node.id)] if gone else []
         pauses = (scene.worths[job.job_class].course.rescale_s + job.lost_s for job in on)

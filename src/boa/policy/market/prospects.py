@@ -56,14 +56,13 @@ class Prospects:
 
 _library = compiled.load(__file__, "_prospects")
 COMPILED = _library is not None
+_RULES = (ctypes.c_double * 4)(NO_USE, NEVER_S, CALM, NOTHING)
 if _library is not None:
     _library.boa_prospects.argtypes = (
         ctypes.c_void_p,
         ctypes.c_double,
         ctypes.c_int64,
-        ctypes.c_double,
-        ctypes.c_double,
-        *[ctypes.c_void_p] * 4,
+        *[ctypes.c_void_p] * 5,
     )
     _library.boa_prospects.restype = None
 
@@ -73,18 +72,18 @@ def prospects(standings: Standings, horizon_s: Seconds, extra: Floats | None = N
     if _library is None:
         return prospects_in_python(standings, horizon_s, extra)
     found = np.empty((2, *standings.gpus.shape))
+    address = found.ctypes.data
     _library.boa_prospects(
         standings.address,
         horizon_s,
         found.shape[2],
-        NO_USE,
-        NEVER_S,
+        _RULES,
         None if extra is None else extra.ctypes.data,
         None if standings.forbidden is None else standings.forbidden.ctypes.data,
-        found.ctypes.data,
-        found[1].ctypes.data,
+        address,
+        address + found.strides[0],
     )
-    return _prospects(standings, found, extra, horizon_s)
+    return _prospects(standings, found, extra)
 
 
 def prospects_in_python(
@@ -111,16 +110,14 @@ def prospects_in_python(
         found += extra[:, None]  # next to which states of no use stay as they are
     if standings.forbidden is not None:
         np.copyto(found, NO_USE, where=standings.forbidden)
-    return _prospects(standings, found, extra, horizon_s)
-
-
-def _prospects(
-    standings: Standings, found: NDArray[np.float64], extra: Floats | None, horizon_s: Seconds
-) -> Prospects:
     if standings.lost is not None:
         _charge_lost_work(standings, found, horizon_s)
     _leave_useless(standings, found)
     _keep_short(standings, found)
+    return _prospects(standings, found, extra)
+
+
+def _prospects(standings: Standings, found: NDArray[np.float64], extra: Floats | None) -> Prospects:
     return Prospects(
         jobs=standings.jobs,
         gains=found[0],

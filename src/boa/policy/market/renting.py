@@ -108,18 +108,18 @@ def _offers(
 ) -> Iterator[_Offer]:
     """Numbers of nodes that would pay: over a minute for themselves, over one of the spans for
     their boot and reclaiming too. `further`: over the other spans, which are seldom asked for."""
-    rooms = np.array([room, *(_more(scene, room, n, count) for n, count in asked)])
-    firsts = gained(first, rooms)
-    pays = [
-        i
-        for i, (n, count) in enumerate(asked, start=1)
-        if firsts[i] - firsts[0] >= RELEASE * scene.costs[n] * count
-    ]
-    if not pays:
+    if not asked:
         return
-    some = [0, *pays]
+    kinds, counts = np.array(asked).T
+    rooms = np.repeat(room[None, :], len(asked) + 1, axis=0)
+    rooms[np.arange(1, len(rooms)), kinds] += counts * scene.sizes[kinds]
+    firsts = gained(first, rooms)
+    pays = (firsts[1:] - firsts[0] >= RELEASE * scene.costs[kinds] * counts).nonzero()[0] + 1
+    if not len(pays):
+        return
+    some = [0, *pays.tolist()]
     gains = [firsts[some], *(gained(jobs, rooms[some]) for jobs in further())]
-    for i, (n, count) in enumerate((asked[i - 1] for i in pays), start=1):
+    for i, (n, count) in enumerate((asked[i - 1] for i in some[1:]), start=1):
         for span, gain in zip(SPANS, gains, strict=True):
             more = float(gain[i] - gain[0])
             net = RENT * more - scene.costs[n] * (1.0 + scene.waits[n] / span) * count

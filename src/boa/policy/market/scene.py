@@ -153,9 +153,11 @@ class Scene:
         jobs = self.standings
         ends_in = jobs.ends_in.copy()
         for worth, rows in jobs.by_class():
-            waits = rows.start + np.flatnonzero(np.isinf(ends_in[rows]))
+            waits = rows.start + np.isinf(ends_in[rows]).nonzero()[0]
+            if not len(waits):
+                continue
             epochs, course = jobs.epochs[waits], worth.course
-            rest = course.times.sum(axis=0) - course.reached[epochs]
+            rest = course.whole - course.reached[epochs]
             rest -= (1.0 - jobs.left[waits])[:, None] * course.times[epochs]
             if jobs.forbidden is not None:
                 rest[jobs.forbidden[waits, : rest.shape[1]]] = np.inf

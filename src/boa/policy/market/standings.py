@@ -32,6 +32,7 @@ class _Jobs(ctypes.Structure):
         ("held", ctypes.c_void_p),
         ("left", ctypes.c_void_p),
         ("pause", ctypes.c_void_p),
+        ("lost", ctypes.c_void_p),
     )
 
 
@@ -39,6 +40,8 @@ _library = compiled.load(__file__, "_prospects")
 if _library is not None:
     _library.boa_later.argtypes = (ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4)
     _library.boa_later.restype = None
+    _library.boa_ends_in.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+    _library.boa_ends_in.restype = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,8 +72,10 @@ class Standings:
     """Seconds of work that jobs lose when they are stopped; None: none of them loses any."""
 
     def by_class(self) -> Iterator[tuple[Worth, slice]]:
-        for n, worth in enumerate(self.worths):
-            yield worth, slice(int(self.rows[n]), int(self.rows[n + 1]))
+        first, *ends = self.rows.tolist()
+        for worth, end in zip(self.worths, ends, strict=True):
+            yield worth, slice(first, end)
+            first = end
 
     @cached_property
     def jobs(self) -> tuple[JobId, ...]:
@@ -86,26 +91,35 @@ class Standings:
     @cached_property
     def ends_in(self) -> Floats:
         """Seconds until a job would end where it is; never, without GPUs."""
-        found = np.full(len(self.held), np.inf)
-        for worth, rows in self.by_class():
-            runs = rows.start + np.flatnonzero(self.held[rows] >= 0)
-            course, columns, epochs = worth.course, self.held[runs], self.epochs[runs]
-            done = (1.0 - self.left[runs]) * course.times[epochs, columns]
-            to_come = course.reached[-1, columns] - course.reached[epochs, columns] - done
-            found[runs] = self.pauses[runs] + to_come
+        if _library is None:
+            return ends_in_python(self)
+        found = np.empty(len(self.held))
+        _library.boa_ends_in(self.address, found.ctypes.data)
         return found
 
     @cached_property
     def _columns(self) -> tuple[_Jobs, object]:
         """As the C kernels take them, with what must live as long."""
         of = (ctypes.c_void_p * len(self.worths))(*(w.address for w in self.worths))
-        columns = (self.rows, self.epochs, self.held, self.left, self.pauses)
-        addresses = [column.ctypes.data for column in columns]
+        columns = (self.rows, self.epochs, self.held, self.left, self.pauses, self.lost)
+        addresses = [None if column is None else column.ctypes.data for column in columns]
         return _Jobs(len(self.worths), ctypes.addressof(of), *addresses), of
 
     @property
     def address(self) -> int:
         return ctypes.addressof(self._columns[0])
+
+
+def ends_in_python(standings: Standings) -> Floats:
+    """`Standings.ends_in` without a compiler."""
+    found = np.full(len(standings.held), np.inf)
+    for worth, rows in standings.by_class():
+        runs = rows.start + np.flatnonzero(standings.held[rows] >= 0)
+        course, columns, epochs = worth.course, standings.held[runs], standings.epochs[runs]
+        done = (1.0 - standings.left[runs]) * course.times[epochs, columns]
+        to_come = course.reached[-1, columns] - course.reached[epochs, columns] - done
+        found[runs] = standings.pauses[runs] + to_come
+    return found
 
 
 def standings_of(
@@ -125,7 +139,7 @@ def standings_of(
         rows=known.rows,
         order=known.order,
         epochs=known.epochs,
-        left=np.fromiter(map(_left, here), float, count).clip(0.0, 1.0),
+        left=np.minimum(np.maximum(np.fromiter(map(_left, here), float, count), 0.0), 1.0),
         held=known.held,
         # No longer than getting there would take: what is believed of that may have changed since
         # the plan, and whoever has just been given GPUs would lose them to the next, and so on.
@@ -133,7 +147,7 @@ def standings_of(
         gpus=known.gpus,
         kinds=known.kinds,
         forbidden=known.forbidden,
-        lost=lost if lost.any() else None,
+        lost=lost if np.count_nonzero(lost) else None,
     )
 
 
@@ -145,12 +159,15 @@ def moved(standings: Standings, given: Mapping[JobId, Allocation]) -> Standings:
 
     A job that moves, or loses its GPUs, falls back by the work that its stop loses.
     """
+    views, get = standings.views, given.get
+    others = [n for n, view in enumerate(views) if get(view.id) is not view.allocation]
+    if not others:
+        return standings
     held, pauses = standings.held.copy(), standings.pauses.copy()
     epochs, left, lost = standings.epochs, standings.left, standings.lost
     if lost is not None:
         epochs, left, lost = epochs.copy(), left.copy(), lost.copy()
-    views, get = standings.views, given.get
-    for row in [n for n, view in enumerate(views) if get(view.id) is not view.allocation]:
+    for row in others:
         gets = get(views[row].id)
         if gets != views[row].allocation:
             kind = int(np.searchsorted(standings.rows, row, side="right")) - 1
@@ -191,9 +208,10 @@ Advanced: TypeAlias = tuple[Ints, Floats, Floats, NDArray[np.bool_]]
 def _advanced(standings: Standings, seconds: Seconds) -> Advanced:
     assert _library is not None
     count = len(standings.held)
-    epochs, left, pauses = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
-    ends = np.empty(count, dtype=bool)
-    addresses = [array.ctypes.data for array in (epochs, left, pauses, ends)]
+    epochs, ends, parts = np.empty(count, np.int64), np.empty(count, bool), np.empty((2, count))
+    left, pauses = parts
+    first = parts.ctypes.data
+    addresses = (epochs.ctypes.data, first, first + parts.strides[0], ends.ctypes.data)
     _library.boa_later(standings.address, seconds, *addresses)
     return epochs, left, pauses, ends
 
@@ -228,21 +246,15 @@ def _replaced(
     epochs: Ints | None = None,
     left: Floats | None = None,
 ) -> Standings:
-    """By hand: `dataclasses.replace` takes longer than all the rest."""
-    return Standings(
-        views=standings.views,
-        worths=standings.worths,
-        rows=standings.rows,
-        order=standings.order,
-        epochs=standings.epochs if epochs is None else epochs,
-        left=standings.left if left is None else left,
-        held=standings.held if held is None else held,
-        pauses=pauses,
-        gpus=standings.gpus,
-        kinds=standings.kinds,
-        forbidden=standings.forbidden,
-        lost=lost,
-    )
+    """By hand: `dataclasses.replace` takes longer than all the rest. The jobs and their states are
+    the same, and known again."""
+    found = object.__new__(Standings)
+    found.__dict__.update(standings.__dict__, pauses=pauses, lost=lost)
+    changed = {"held": held, "epochs": epochs, "left": left}
+    found.__dict__.update({name: new for name, new in changed.items() if new is not None})
+    for passing in ("ends_in", "_columns"):
+        found.__dict__.pop(passing, None)
+    return found
 
 
 def only(standings: Standings, some: NDArray[np.bool_]) -> Standings:

@@ -51,6 +51,9 @@ class _Class(ctypes.Structure):
         ("afters", ctypes.c_void_p),
         ("front", ctypes.c_void_p),
         ("fronts", ctypes.c_void_p),
+        ("narrower", ctypes.c_void_p),
+        ("rates", ctypes.c_void_p),
+        ("dollars", ctypes.c_void_p),
     )
 
 
@@ -123,6 +126,11 @@ class Course:
                     found[n] = m
                     break
         return found if (found >= 0).any() else None
+
+    @cached_property
+    def whole(self) -> Floats:
+        """Seconds of all epochs together, by state."""
+        return np.asarray(self.times.sum(axis=0))
 
     @cached_property
     def reached(self) -> Floats:
@@ -208,8 +216,16 @@ class Worth:
         arrays = [np.ascontiguousarray(array) for array in own]
         fronts = self._fronts()
         addresses = [array.ctypes.data for array in (*arrays, *fronts)]
-        found = _Class(*course.times.shape, course.rescale_s, self.weight, *addresses)
-        return found, (arrays, fronts)
+        paid = [np.ascontiguousarray(array) for array in (course.rates, self.dollars)]
+        found = _Class(
+            *course.times.shape,
+            course.rescale_s,
+            self.weight,
+            *addresses,
+            None if course.narrower is None else course.narrower.ctypes.data,
+            *(array.ctypes.data for array in paid),
+        )
+        return found, (arrays, fronts, paid)
 
     def _fronts(self) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
         """States of every epoch that `starts` may find the least, and how many these are: no

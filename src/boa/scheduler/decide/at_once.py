@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from boa.model.workload import GpuType
 from boa.placement.fitting import Room, can_rent, fit, within_limits
 from boa.placement.packing import allocate
 from boa.policy.boa import Planned
+from boa.replacing import replace
 from boa.scheduler.decide.decider import Decider, current_allocations, ready_in, rent
 from boa.scheduler.decide.part_caps import (
     Allowance,
@@ -124,7 +125,8 @@ class AtOnce(Decider):
         self.unwanted = frozenset((self.unwanted | given_up) & draft.nodes.keys())
         rent(draft, placed.new, self.gpu_types, self.weighed, self.coming)
         if self.at_events:
-            self.changed = changes(current, placed.allocations, self._node_waits(draft, room))
+            given = placed.allocations
+            self.changed = changes(current, given, lambda: self._node_waits(draft, room))
         self._hand_out(draft, placed)
         if self.next_turn(draft):
             self._round(draft, room)
@@ -258,12 +260,16 @@ class AtOnce(Decider):
     ) -> Room:
         """The room once nodes beyond a cap that was lowered are given up: no market sees them."""
         nodes = self.nodes(draft)
-        room = self.emptied(draft, room, current, nodes)
         _, surplus = within_limits(active, current, nodes, self.gpu_types, room)
+        if surplus:  # which of them go depends on what it costs to empty them
+            room = self.emptied(draft, room, current, nodes)
+            _, surplus = within_limits(active, current, nodes, self.gpu_types, room)
         self.unwanted |= frozenset(surplus)
         gone = frozenset(surplus)
         self.over_cap = frozenset(
-            job for job, held in current.items() if any(node in gone for node, _ in held.nodes)
+            job
+            for job, held in (current.items() if gone else ())
+            if any(node in gone for node, _ in held.nodes)
         )
         return _with_draining(draft, room, surplus)
 
@@ -405,7 +411,8 @@ class AtOnce(Decider):
         back until then."""
         boots = self.node_times.boots(self.gpu_types)
         soon = draft.now + max(boots.values(), default=0.0)
-        return any(job.retry_at and job.retry_at < soon for job in draft.paying)
+        waits = [job for job in draft.jobs.values() if job.retry_at and job.retry_at < soon]
+        return any(not job.background for job in waits)
 
     def _seen(
         self, draft: Draft, jobs: Sequence[JobRecord], room: Room, preemption: Preemption

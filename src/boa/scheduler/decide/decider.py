@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from boa.model.workload import GpuType
 from boa.placement.fitting import Room, Want, within_limits
 from boa.policy.boa import Planned
 from boa.policy.market.commitments import Arriving, arriving, to_go
+from boa.replacing import replace
 from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.part_caps import Allowance, Caps, allowances
 from boa.scheduler.decide.preemption import Holder, Preemption, make_room, part_of
@@ -42,6 +43,7 @@ from boa.scheduler.decide.protection import (
     RESTLESS,
     Calm,
     Pressure,
+    Protection,
     is_modest,
     may_preempt,
     protection,
@@ -133,6 +135,8 @@ class Decider(ABC):
     """How strictly running jobs keep their GPUs at this decision."""
     views: KeptViews = field(default_factory=KeptViews)
     """Those that a market was shown last: it is asked of all jobs at every event."""
+    running: Mapping[JobId, "_Running"] = field(default_factory=dict)
+    """Running jobs as preemption looked at them last: few records are others by the next time."""
     looked: "_Looked | None" = None
     """Nodes when they were last looked at: several times in every decision."""
 
@@ -386,11 +390,24 @@ class Decider(ABC):
         first: AbstractSet[JobId] = frozenset(),
     ) -> list[Holder]:
         """Return the jobs as preemption looks at them. `allowed`: what caps let them hold."""
-        believed = believed_of(jobs, self.beliefs)
-        return [
-            self._holder(job, believed[self.beliefs.kin(job)], now, calm, allowed, first)
-            for job in jobs
-        ]
+        believed, kin = believed_of(jobs, self.beliefs), self.beliefs.kin
+        before, self.running, found = self.running, dict[JobId, _Running](), []
+        for job in jobs:
+            known = believed[kin(job)]
+            if allowed or job.run is None:
+                found.append(self._holder(job, known, now, calm, allowed, first))
+                continue
+            terms = (known.rescale_s, known.saves, self.gpu_types)
+            last = before.get(job.id)
+            if last is None or last.record is not job or last.terms != terms:
+                guard = protection(job, known.rescale_s, known.saves)
+                last = _Running(job, terms, guard, self._holder(job, known, now, calm, {}))
+            self.running[job.id], holder = last, last.holder
+            passing = last.guard.settles(now, calm), job.id in first
+            if passing != (holder.settling, holder.first):
+                holder = holder._replace(settling=passing[0], first=passing[1])
+            found.append(holder)
+        return found
 
     def _holder(
         self,
@@ -399,7 +416,7 @@ class Decider(ABC):
         now: Seconds,
         calm: Calm,
         allowed: Mapping[JobId, Allowance],
-        first: AbstractSet[JobId],
+        first: AbstractSet[JobId] = frozenset(),
     ) -> Holder:
         run, held, limits = job.run, job.allocation, job.spec.gpus
         if held is None and run is not None and run.state != "stopping":
@@ -564,6 +581,16 @@ class Decider(ABC):
             reclaim_s=self.node_times.reclaims(self.gpu_types),
             room=NodeRoom() if room is None else left_to_rent(room, nodes),
         )
+
+
+class _Running(NamedTuple):
+    """A running job as preemption looks at it: only `settling` and `first` pass by themselves."""
+
+    record: JobRecord
+    terms: tuple[Seconds, bool | None, Mapping[GpuName, GpuType]]
+    """Beliefs, and the GPU types, that it was made by."""
+    guard: Protection
+    holder: Holder
 
 
 class _Looked(NamedTuple):

@@ -198,18 +198,20 @@ def upheld(
     returned as it is. `nodes`: all that jobs may be on.
     """
     sizes = {node.id: node.gpus for node in nodes}
-    fixed, floors = dict[JobId, Allocation](), dict[JobId, Allocation]()
+    fixed, parts = dict[JobId, Allocation](), dict[JobId, tuple[Allocation, int]]()
     for job in jobs:
         held = job.held
         if held is None or any(node not in sizes for node, _ in held.nodes):
             if last_gpus and job.id in preemption.seats:
-                floors[job.id] = preemption.seats[job.id]
+                seat = preemption.seats[job.id]
+                parts[job.id] = seat, seat.width
         elif job.is_fixed(preemption):
             fixed[job.id] = held
         elif last_gpus and job.runs and job.id not in preemption.victims:
-            floors[job.id] = part_of(held, job.least)
-    if all(after.get(job) == held for job, held in fixed.items()) and floors.keys() <= after.keys():
-        return after
+            parts[job.id] = held, job.least
+    if all(after.get(job) == held for job, held in fixed.items()) and parts.keys() <= after.keys():
+        return after  # nearly always
+    floors = {job: part_of(held, width) for job, (held, width) in parts.items()}
     free = Counter(sizes)
     given = {**floors, **fixed}
     for kept in given.values():

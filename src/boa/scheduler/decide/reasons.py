@@ -9,7 +9,7 @@ every reason against the state.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -105,21 +105,22 @@ def reason(
 def changes(
     before: Mapping[JobId, Allocation],
     after: Mapping[JobId, Allocation],
-    waits: Mapping[GpuName, Seconds],
+    find_waits: Callable[[], Mapping[GpuName, Seconds]],
 ) -> dict[JobId, Change]:
     """Return the jobs that had GPUs and have others now.
 
-    A job is squeezed for one that starts on a node where it gives GPUs up. `waits`: seconds until
-    another node could be ready, of the types of which one boots or may be rented.
+    A job is squeezed for one that starts on a node where it gives GPUs up. `find_waits` returns the
+    seconds until another node could be ready, of the types of which one boots or may be rented; it
+    is asked only if a job has moved.
     """
     has = before.get
     others = [(job, given) for job, given in after.items() if has(job) is not given]  # few
+    moved = [(job, given, held) for job, given in others if (held := has(job)) not in (None, given)]
     starts = [(job, given) for job, given in others if job not in before]
+    waits = find_waits() if moved else {}
     found: dict[JobId, Change] = {}
-    for job, given in others:
-        held = before.get(job)
-        if held is None or held == given:
-            continue
+    for job, given, held in moved:
+        assert held is not None
         kept = dict(given.nodes)
         left = {node for node, count in held.nodes if kept.get(node, 0) < count}
         starts_there = (j for j, g in starts if any(node in left for node, _ in g.nodes))

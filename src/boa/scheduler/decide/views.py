@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -14,6 +14,7 @@ from boa.model.job import JobRecord
 from boa.model.kept_rows import Ints, KeptRows
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
+from boa.replacing import replace
 from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.protection import NONE as UNPROTECTED
 from boa.scheduler.decide.protection import (

@@ -1,11 +1,12 @@
 """Rescaling times: measured by the service as a whole, and by its jobs in parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from boa.model.job import Run
 from boa.model.records import RESCALE_PARTS, Report
+from boa.replacing import replace
 from boa.scheduler.learn.fading_means import Mean
 from boa.scheduler.learn.measurements import is_duration
 from boa.units import Seconds

@@ -1,11 +1,12 @@
 """Evidence that jobs keep their work at a stop: their own reports, and what stops have shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from boa.model.job import JobRecord
 from boa.model.records import Report
+from boa.replacing import replace
 
 LOST_FOR_KEPT = 4
 """Stops that kept the work which outweigh one that lost it."""
@@ -79,4 +80,6 @@ def shown(job: JobRecord, report: Report) -> JobRecord:
         saved_at = None
     elif kept_its_work(job, report):
         starts_over = False
+    if (saves, saved_at, starts_over) == (job.saves, job.saved_at, job.starts_over):
+        return job  # as nearly every report leaves it
     return replace(job, saves=saves, saved_at=saved_at, starts_over=starts_over)

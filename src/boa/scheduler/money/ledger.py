@@ -147,7 +147,8 @@ def committed(nodes: Iterable[NodeRecord], now: Seconds, ahead_s: Seconds = 0.0)
     """`spend_now` once every node asked for is there, each at its dearest price within the seconds
     ahead: what the hard cap is held against."""
     return sum(
-        node.gpus * dearest(node.price, node.changes, now, now + ahead_s)
+        node.gpus
+        * (dearest(node.price, node.changes, now, now + ahead_s) if node.changes else node.price)
         for node in nodes
         if node.state != "gone"
     )

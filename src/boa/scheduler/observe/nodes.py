@@ -1,7 +1,6 @@
 """Nodes: what the cloud really lists against what we believe, and which are to go. All pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from boa.model.cloud import CloudNode
@@ -9,6 +8,7 @@ from boa.model.cluster import NodeId, NodeReason
 from boa.model.events import ReleaseCode
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
+from boa.replacing import replace
 from boa.scheduler.lifecycle import drop_node, leave_node
 from boa.scheduler.observe.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
 from boa.scheduler.state import Draft, owner_of
@@ -72,7 +72,7 @@ def give_back_empty(
     Who is there in the background keeps no node: it leaves first. `weighed`: what they were worth,
     where the policy weighs them."""
     used = _used(draft.paying)
-    left = _used(job for job in draft.jobs.values() if job.background)
+    left = _used([job for job in draft.jobs.values() if job.spec.priority == "background"])
     nodes = draft.nodes.values()
     for node in [n for n in nodes if n.id not in used or n.empty_since is not None]:
         if node.state not in ("requested", "ready"):

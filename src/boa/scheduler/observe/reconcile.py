@@ -5,7 +5,7 @@ the list alone, so after a crash the same comes out again.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from boa.model.cloud import CloudNode
@@ -13,6 +13,7 @@ from boa.model.cluster import NodeId
 from boa.model.events import LossCode
 from boa.model.prices import until
 from boa.model.records import NodeRecord
+from boa.replacing import replace
 from boa.scheduler.words.of_nodes import LOST
 from boa.units import Seconds
 

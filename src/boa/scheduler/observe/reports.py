@@ -1,10 +1,10 @@
 """Reports of running jobs, taken into the draft and to the profiler."""
 
 from collections import deque
-from dataclasses import replace
 
 from boa.model.job import JobRecord
 from boa.model.records import Report
+from boa.replacing import replace
 from boa.scheduler import lifecycle
 from boa.scheduler.learn import rescaling
 from boa.scheduler.learn.beliefs import Beliefs

@@ -271,9 +271,9 @@ def test_a_job_is_squeezed_for_one_that_gets_its_gpus_and_waits_only_where_nodes
     held = {"1": Allocation("T4", ((1, 4),)), "2": Allocation("T4", ((2, 4),))}
     after = {"1": Allocation("T4", ((1, 2),)), "2": Allocation("T4", ((2, 2),))}
     after["3"] = Allocation("T4", ((2, 2),))
-    found = reasons.changes(held, after, {})
+    found = reasons.changes(held, after, dict)
     assert found == {"1": reasons.Change(None, None), "2": reasons.Change("3", None)}
-    assert reasons.changes(held, after, {"T4": 90.0})["2"] == reasons.Change("3", 90.0)
+    assert reasons.changes(held, after, lambda: {"T4": 90.0})["2"] == reasons.Change("3", 90.0)
     assert "wait_s" not in reason(on(4), after["2"], None, None, 1.0, found["2"])
 
 
