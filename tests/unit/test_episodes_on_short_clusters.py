@@ -6,6 +6,7 @@ from _campaign.virtual import run
 
 FOUND = {
     298: "an event named a job that got no GPUs",
+    33: "a retry that was booked lost its booking, and was booked again, for ever",
     239: "a retry of a job that had failed nine times narrowed its neighbour",
     389: "a retry took a GPU that its neighbour gave up for another job",
     403: "a rescaling that lost work did not say so",

@@ -135,6 +135,9 @@ class ByJob(Decider):
         retries wait, so that none takes what a running job gives up."""
         found, idle = dict(fitted.allocations), self._free(draft)
         for job in jobs:
+            if job.allocation is not None:  # its own booking
+                idle[job.allocation.gpu] += job.allocation.width
+        for job in jobs:
             gpu, width = shares[job.id].gpu, shares[job.id].width
             there = (node.id for node in nodes if node.gpu == gpu)
             pool = Pool(gpu, self.gpu_types[gpu].gpus_per_node, there)
