@@ -301,17 +301,17 @@ class Checker:
     def _losses(self, job: JobRecord, run: Run, event: Event) -> Problems:
         """Work lost is what no checkpoint holds, and none of a job that saves."""
         lost_s, saved_at = event.data["lost_s"], job.saved_at
-        if event.data["saves"] != bool(job.saves):
+        if event.data["saves"] != bool(job.saves and not job.starts_over):
             yield "it has said otherwise of its saving"
         since = run.requested_at if saved_at is None else max(run.requested_at, saved_at)
         if lost_s < 0 or lost_s > max(event.at - since, 0.0) + ROUNDED:
             yield f"only {event.at - since:.0f} s have passed since its checkpoint, or its start"
-        if job.saves and lost_s:
+        if event.data["saves"] and lost_s:
             yield "it saves, and loses nothing"
         asked_at = event.at
         if job.run is not None and job.run.stopping_at is not None:
             asked_at = job.run.stopping_at
-        if not (job.saves or run.done) and lost_s < asked_at - since - ROUNDED:
+        if not (event.data["saves"] or run.done) and lost_s < asked_at - since - ROUNDED:
             yield f"{asked_at - since:.0f} s are in no checkpoint"
 
     def _waits(self, before: State, after: State, job: JobRecord) -> Problems:

@@ -373,7 +373,9 @@ class AtOnce(Decider):
             elif not planned:
                 said = WAITS["no_plan"]
             else:
-                full, capped = limits = limits or self._limits(draft, room)
+                if limits is None:  # nodes that are given up count until they are gone
+                    limits = self._limits(draft, _with_draining(draft, room, self.unwanted))
+                full, capped = limits
                 # Whoever was let in waits for no money: what is large enough costs too much.
                 if capped and (full or job.id in self.let_in):
                     said = waits_for_cap(room.cap)
@@ -391,7 +393,8 @@ class AtOnce(Decider):
         """Seconds until another node could be ready, of types of which one boots or may be
         rented."""
         boots, kinds = self.node_times.boots(self.gpu_types), self.gpu_types
-        free = left_to_rent(room, self.nodes(draft))
+        draining = _with_draining(draft, room, self.unwanted)
+        free = left_to_rent(draining, self.nodes(draft))
         found = {name: boots.get(name, 0.0) for name, kind in kinds.items() if free.has(kind, 1)}
         for node in draft.nodes.values():
             if node.state == "requested" and is_usable(node) and node.id not in self.unwanted:
