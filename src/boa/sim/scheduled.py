@@ -115,6 +115,7 @@ class ScheduledSimulation:
             budget=budget,
             ends_at=span_s or math.inf,
             priors=priors or {},
+            exact=knowledge.arrivals.exact,
         )
 
     def run(self, progress: "Progress | None" = None) -> SimulationReport:
