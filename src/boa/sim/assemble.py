@@ -37,10 +37,10 @@ def scheduler_of(
     budget: UsdPerHour | None,
     ends_at: Seconds,
     priors: Mapping[str, ClassPrior],
-    exact: bool = False,
+    exact: bool,
 ) -> Scheduler:
     """`known`: what is believed of jobs, unless the service's profiler learns it, from `priors`
-    on."""
+    on. `exact`: rates of arrival are those of the jobs that come."""
     beliefs, (replan_s, quiet_s) = known, _plans_anew(settings)
     if settings.learning == "service":
         beliefs = Profiler(types, priors, began=0.0)
@@ -60,7 +60,7 @@ def scheduler_of(
         ),
         beliefs=beliefs,
         planner=Planner(InlineCalculator(), beliefs, replan_s, quiet_s),
-        purse=_purse(settings, types, budget, ends_at, exact=exact and settings.learning != "service"),
+        purse=_purse(settings, types, budget, ends_at, exact=exact),
         sampling=Sampling(1.0, {}),
         prices=PricesInForce(types, prices),
     )

@@ -23,6 +23,8 @@ DRIFT_H = 720.0
 ONCE_H = 12.0
 """Hours that the whole surprise counts for, as one more sample of luck: a single burst is less
 likely to be a new rate than to be luck that is larger than was seen before."""
+WEEK_H = 168.0
+"""Hours of calm against which that is weighed at most: a calm month rules out no burst."""
 LEAST_H = 1.0
 """Hours of budget that a belief counts for at least, or one boot would upset it."""
 GAIN = (0.2, 5.0)
@@ -168,9 +170,9 @@ def demand(steered: Steered, budget: UsdPerHour, unsure: float = UNSURE) -> floa
     """
     if not unsure or not steered.promised:
         return 1.0
-    surprise, seen_h = steered.came - steered.promised, BELIEVED_H + steered.luck.hours
-    hours, usual = steered.promised / budget, variance(steered.luck)
-    found = 1.0
+    surprise, usual = steered.came - steered.promised, variance(steered.luck)
+    hours = steered.promised / budget
+    seen_h, found = BELIEVED_H + min(steered.luck.hours, WEEK_H), 1.0
     for _ in range(30):
         strayed = (surprise - (found - 1.0) * steered.promised) ** 2 / hours
         noise = (usual * seen_h + strayed * ONCE_H) / (seen_h + ONCE_H)
