@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from boa.scheduler.money.luck import BELIEVED_H, Luck, variance, watched
-from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+from boa.units import SECONDS_PER_HOUR, PerHour, Seconds, Usd, UsdPerHour
 
 UNSURE = 0.35
 """Standard deviation of the gain's two factors before anything was measured: a rate of arrivals
@@ -66,20 +66,28 @@ class Steered:
     """… dollars that plans promised to spend in those hours …"""
     came: Usd = 0.0
     """… and dollars that plans promised for the jobs that arrived in them."""
+    jobs: float = 0.0
+    """Jobs that arrived in those hours …"""
+    believed: float = 0.0
+    """… those that were believed to, by what is believed now …"""
+    per_hour: PerHour = 0.0
+    """… of so many per hour."""
     luck: Luck = field(default_factory=Luck)
-    """Surprises of arrivals, by which evidence is weighed."""
+    """Surprises of the dollars of arrivals, by which evidence is weighed …"""
+    counts: Luck = field(default_factory=Luck)
+    """… and of their number."""
 
     def as_document(self) -> dict[str, Any]:
         plain = {name: getattr(self, name) for name in self.__slots__}
-        return {**plain, "luck": self.luck.as_document()}
+        return {**plain, "luck": self.luck.as_document(), "counts": self.counts.as_document()}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Steered":
         """Read a document. Older ones lack luck, or the dollars of arrivals: those are taken to
         have been as promised."""
-        luck = Luck.from_document(document.get("luck", {}))
+        luck, counts = (Luck.from_document(document.get(name, {})) for name in ("luck", "counts"))
         came = document.get("came", document.get("promised", 0.0))
-        return cls(**{**document, "came": came, "luck": luck})
+        return cls(**{**document, "came": came, "luck": luck, "counts": counts})
 
 
 class Commitments(NamedTuple):
@@ -92,12 +100,16 @@ class Commitments(NamedTuple):
     variance: float = 0.0
     """… and the variance of that in an hour, USD², if they come one by one."""
     came: Usd = 0.0
-    """Dollars that the plan promises for jobs that arrived since the last look."""
+    """Dollars that the plan promises for jobs that arrived since the last look …"""
+    jobs: int = 0
+    """… and their number …"""
+    per_hour: PerHour = 0.0
+    """… of which the plan believes in so many per hour."""
 
 
 def forgiven(steered: Steered) -> Steered:
     """Start anew with another budget: nothing is left over or owed."""
-    return replace(steered, left=0.0, committed=0.0, promised=0.0, came=0.0)
+    return replace(steered, left=0.0, committed=0.0, promised=0.0, came=0.0, jobs=0.0, believed=0.0)
 
 
 def looked(
@@ -123,8 +135,12 @@ def looked(
     luck = watched(
         steered.luck, hours, came=found.came, promised=found.promised, expected=found.variance
     )
+    per_hour = found.per_hour
+    counts = watched(steered.counts, hours, came=found.jobs, promised=per_hour, expected=per_hour)
     kept = math.exp(-hours / _remembered_h(luck, budget))
     most = _most(budget, horizon_h)
+    # What plans have learned of rates since then is not to be learned twice.
+    more = per_hour / steered.per_hour if per_hour and steered.per_hour else 1.0
     return replace(
         steered,
         at=now,
@@ -132,9 +148,13 @@ def looked(
         to_go=found.to_go,
         left=min(max(steered.left + allowed - spent, -most), most),
         committed=kept * steered.committed + spent + found.to_go - steered.to_go,
-        promised=kept * steered.promised + found.promised * hours,
+        promised=kept * more * steered.promised + found.promised * hours,
         came=kept * steered.came + found.came,
+        jobs=kept * steered.jobs + found.jobs,
+        believed=kept * more * steered.believed + per_hour * hours,
+        per_hour=per_hour,
         luck=luck,
+        counts=counts,
     )
 
 
@@ -162,23 +182,30 @@ def gain(
 
 
 def demand(steered: Steered, budget: UsdPerHour, unsure: float = UNSURE) -> float:
-    """Dollars of arrivals per dollar promised: the mean of a normal belief after the surprise.
+    """Dollars of arrivals per dollar promised. Numbers of jobs are less noisy than dollars, so what
+    they say of rates is learned first, and from dollars what is left."""
+    if not unsure:
+        return 1.0
+    more = _learned(steered.jobs, steered.believed, steered.per_hour, steered.counts, unsure)
+    return more * _learned(steered.came, more * steered.promised, budget, steered.luck, unsure)
 
-    The belief counts for variance/(unsure² budget) dollars. The surprise is itself a sample of the
-    variance, in as far as the demand does not explain it, so both are found together, from no
+
+def _learned(came: float, promised: float, per_hour: float, luck: Luck, unsure: float) -> float:
+    """What came per unit promised: the mean of a normal belief after the surprise.
+
+    The belief counts for variance/(unsure² per_hour) units. The surprise is itself a sample of the
+    variance, in as far as the estimate does not explain it, so both are found together, from no
     change on: of two ways to see a large surprise that one counts which takes it for luck.
     """
-    if not unsure or not steered.promised:
+    if promised <= 0.0 or per_hour <= 0.0:
         return 1.0
-    surprise, usual = steered.came - steered.promised, variance(steered.luck)
-    hours = steered.promised / budget
-    seen_h, found = BELIEVED_H + min(steered.luck.hours, WEEK_H), 1.0
+    surprise, usual, hours = came - promised, variance(luck), promised / per_hour
+    seen_h, found = BELIEVED_H + min(luck.hours, WEEK_H), 1.0
     for _ in range(30):
-        strayed = (surprise - (found - 1.0) * steered.promised) ** 2 / hours
+        strayed = (surprise - (found - 1.0) * promised) ** 2 / hours
         noise = (usual * seen_h + strayed * ONCE_H) / (seen_h + ONCE_H)
-        believed = _believed(noise, budget, unsure)
-        found = 1.0 + surprise / (steered.promised + believed)
-    return max(found, 0.0)
+        found = 1.0 + surprise / (promised + _believed(noise, per_hour, unsure))
+    return max(found, 1e-3)
 
 
 def cost(steered: Steered, budget: UsdPerHour, expected: float = OVERHEAD) -> float:
@@ -188,9 +215,9 @@ def cost(steered: Steered, budget: UsdPerHour, expected: float = OVERHEAD) -> fl
     return (steered.committed + expected * believed) / (steered.came + believed)
 
 
-def _believed(noise: float, budget: UsdPerHour, unsure: float) -> Usd:
-    """Dollars that a belief counts for against evidence with so much noise, USD² per hour."""
-    return max(noise / (unsure**2 * budget), LEAST_H * budget)
+def _believed(noise: float, per_hour: float, unsure: float) -> float:
+    """Units that a belief counts for against evidence with so much noise, squared per hour."""
+    return max(noise / (unsure**2 * per_hour), LEAST_H * per_hour)
 
 
 def effective(

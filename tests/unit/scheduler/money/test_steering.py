@@ -47,7 +47,10 @@ def share(part: float) -> float:
 def seen(steered: Steered = NEW, hours: float = 1.0, **said: Any) -> Steered:
     promised = said.pop("promised", BUDGET)
     came = said.pop("came", promised * hours)
-    found = Commitments(said.pop("to_go", 0.0), promised, said.pop("variance", 0.0), came)
+    counted = {"jobs": said.pop("jobs", 3), "per_hour": said.pop("per_hour", 2.0)}
+    found = Commitments(
+        said.pop("to_go", 0.0), promised, said.pop("variance", 0.0), came, **counted
+    )
     fields = {"billed": BUDGET * hours, "found": found, "horizon_h": HORIZON_H}
     return looked(steered, BUDGET, steered.at + hours * H, **{**fields, **said})
 
@@ -157,6 +160,35 @@ def test_a_burst_of_many_days_at_once_moves_what_is_planned_with_by_less_than_a_
     assert -0.1 < moved < 0.25
 
 
+def test_numbers_of_jobs_say_what_their_dollars_cannot_yet() -> None:
+    """One job in forty costs as much as all others, $50. In a day of twice as many jobs none of
+    those has come, so that dollars are as promised."""
+    found = Commitments(0.0, BUDGET, variance=256.0, came=BUDGET, jobs=8, per_hour=4.0)
+    by_dollars = Commitments(0.0, BUDGET, variance=256.0, came=BUDGET)
+    counted, blind = NEW, NEW
+    for n in range(1, 25):
+        fields: dict[str, Any] = {"billed": n * BUDGET, "horizon_h": HORIZON_H}
+        counted = looked(counted, BUDGET, n * H, found=found, **fields)
+        blind = looked(blind, BUDGET, n * H, found=by_dollars, **fields)
+    assert demand(blind, BUDGET) == 1.0
+    assert demand(counted, BUDGET) > 1.2
+
+
+@pytest.mark.parametrize("times", [0.5, 2.0])
+def test_what_plans_have_learned_of_rates_is_not_learned_twice(times: float) -> None:
+    """Plans believe what has come, after a day in which it was other than they believed."""
+    steered = NEW
+    for n in range(1, 25):
+        found = Commitments(0.0, BUDGET, 5.0, times * BUDGET, jobs=int(20 * times), per_hour=20.0)
+        steered = looked(
+            steered, BUDGET, n * H, billed=n * BUDGET, found=found, horizon_h=HORIZON_H
+        )
+    assert demand(steered, BUDGET) == pytest.approx(times, rel=0.15)
+    found = found._replace(came=BUDGET, jobs=int(20 * times), per_hour=20.0 * times)
+    steered = looked(steered, BUDGET, 25 * H, billed=25 * BUDGET, found=found, horizon_h=HORIZON_H)
+    assert demand(steered, BUDGET) == pytest.approx(1.0, abs=0.05)
+
+
 @given(st.floats(0.1, 300.0))
 def test_where_rates_are_known_no_burst_moves_anything(hours: float) -> None:
     before = watched(2.0, per_hour=20.0, each=0.5)
@@ -230,7 +262,8 @@ def test_a_document_tells_all_of_it() -> None:
 def test_a_document_from_before_arrivals_were_counted_is_read() -> None:
     """Its jobs have come as promised, and cost what they did."""
     steered = seen(seen(to_go=6.0), billed=17.0, to_go=3.0)
-    before = {name: value for name, value in steered.as_document().items() if name != "came"}
+    new = ("came", "jobs", "believed", "per_hour", "counts")
+    before = {name: value for name, value in steered.as_document().items() if name not in new}
     found = Steered.from_document(before)
     assert demand(found, BUDGET) == 1.0
     assert found.committed == steered.committed
