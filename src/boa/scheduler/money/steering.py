@@ -182,13 +182,12 @@ def gain(
 
 
 def demand(steered: Steered, budget: UsdPerHour, unsure: float = UNSURE) -> float:
-    """Dollars of arrivals per dollar promised. Numbers of jobs are less noisy than dollars, so
-    rates are learned from them, and from dollars what a job comes to."""
+    """Dollars of arrivals per dollar promised. Numbers of jobs are less noisy than dollars, so what
+    they say of rates is learned first, and from dollars what is left."""
     if not unsure:
         return 1.0
-    rates = _learned(steered.jobs, steered.believed, steered.per_hour, steered.counts, unsure)
-    counted = steered.jobs / steered.believed if steered.believed else 1.0
-    return rates * _learned(steered.came, counted * steered.promised, budget, steered.luck, unsure)
+    more = _learned(steered.jobs, steered.believed, steered.per_hour, steered.counts, unsure)
+    return more * _learned(steered.came, more * steered.promised, budget, steered.luck, unsure)
 
 
 def _learned(came: float, promised: float, per_hour: float, luck: Luck, unsure: float) -> float:
