@@ -243,7 +243,7 @@ _HABITS = (
         "pacing_h",
         nullable(number(above=0, most=YEAR_H)),
         "Over how many hours an overspent or underspent dollar is made good.",
-        otherwise="24; with `billing: node` up to 8,760, by how large and bursty jobs are",
+        otherwise="24; with `billing: node` up to 720, by how large and bursty jobs are",
     ),
     setting(
         "refused_s",

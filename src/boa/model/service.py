@@ -104,7 +104,7 @@ class ServiceConfig:
     node as long as it is worth its price."""
     pacing_h: float | None = None
     """Over how many hours an overspent or underspent dollar is made good; None: a day, and under
-    `billing: node` so long that luck moves the price by a few per cent."""
+    `billing: node` as long as luck asks for."""
     refused_s: Seconds = 60.0
     """After the cloud said no: how long until it is asked again."""
     provision_s: Seconds = 0.0

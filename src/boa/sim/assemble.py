@@ -15,7 +15,6 @@ from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.prices_in_force import PricesInForce
 from boa.scheduler.money.purse import Purse
-from boa.scheduler.money.steering import UNSURE
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import QUIET_S, InlineCalculator
 from boa.scheduler.plan.planning import REPLAN_S, Planner
@@ -37,10 +36,9 @@ def scheduler_of(
     budget: UsdPerHour | None,
     ends_at: Seconds,
     priors: Mapping[str, ClassPrior],
-    exact: bool,
 ) -> Scheduler:
     """`known`: what is believed of jobs, unless the service's profiler learns it, from `priors`
-    on. `exact`: rates of arrival are those of the jobs that come."""
+    on."""
     beliefs, (replan_s, quiet_s) = known, _plans_anew(settings)
     if settings.learning == "service":
         beliefs = Profiler(types, priors, began=0.0)
@@ -60,7 +58,7 @@ def scheduler_of(
         ),
         beliefs=beliefs,
         planner=Planner(InlineCalculator(), beliefs, replan_s, quiet_s),
-        purse=_purse(settings, types, budget, ends_at, exact=exact),
+        purse=_purse(settings, types, budget, ends_at),
         sampling=Sampling(1.0, {}),
         prices=PricesInForce(types, prices),
     )
@@ -80,8 +78,6 @@ def _purse(
     types: Mapping[GpuName, GpuType],
     budget: UsdPerHour | None,
     ends_at: Seconds,
-    *,
-    exact: bool,
 ) -> Purse:
     horizon_h = settings.pacing_h
     if horizon_h is None and settings.billing == "gpu":
@@ -97,5 +93,4 @@ def _purse(
         lost_s=settings.provision_s + settings.reclaim_s,
         sharing=settings.sharing,
         calendar=settings.calendar,
-        unsure=0.0 if exact else UNSURE,
     )

@@ -35,8 +35,6 @@ class ExpectedArrivals:
     """Arrivals per hour, by application."""
     mean_steps: Mapping[str, float]
     """Where the work is a number of steps."""
-    exact: bool = False
-    """Whether they are those of the jobs that come."""
 
     @classmethod
     def of(cls, trace: Trace) -> "ExpectedArrivals":
@@ -44,7 +42,6 @@ class ExpectedArrivals:
         return cls(
             per_hour=trace.arrivals_per_hour() if trace.span_s > 0 else {},
             mean_steps={app: mean for app, mean in means.items() if mean is not None},
-            exact=True,
         )
 
 

@@ -115,7 +115,6 @@ class ScheduledSimulation:
             budget=budget,
             ends_at=span_s or math.inf,
             priors=priors or {},
-            exact=knowledge.arrivals.exact and not self._learns,
         )
 
     def run(self, progress: "Progress | None" = None) -> SimulationReport:

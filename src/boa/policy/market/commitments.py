@@ -14,7 +14,7 @@ from boa.model.workload import Workload
 from boa.policy.market.facts import KeptFacts
 from boa.policy.market.standings import Standings, standings_of
 from boa.policy.market.worth import Worth, fresh_job
-from boa.units import PerHour, Usd, UsdPerHour
+from boa.units import Usd, UsdPerHour
 
 _library = compiled.load(__file__, "_prospects")
 if _library is not None:
@@ -77,8 +77,6 @@ class Arriving(NamedTuple):
     """… and its variance in an hour, USD², if they come one by one: Σ λ c²."""
     each: Mapping[str, Usd]
     """Dollars of a job, by class."""
-    per_hour: PerHour = 0.0
-    """Jobs of all classes."""
 
 
 def arriving(workload: Workload, worths: Mapping[str, Worth]) -> Arriving:
@@ -90,5 +88,4 @@ def arriving(workload: Workload, worths: Mapping[str, Worth]) -> Arriving:
         dollars=float(np.sum(rates * each)),
         variance=float(np.sum(rates * each**2)),
         each=dict(zip(names, each.tolist(), strict=True)),
-        per_hour=float(rates.sum()),
     )

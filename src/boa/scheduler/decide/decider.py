@@ -213,16 +213,12 @@ class Decider(ABC):
         if before is not worths:  # as long as plan and price are the same
             coming = arriving(self.memory.solution.workload, worths)
             self.arrivals_come_to = worths, coming
-        new = [job for job in draft.paying if job.submitted_at > since]
-        planned = self.memory.solution.spend
-        part = planned / coming.dollars if coming.dollars else 1.0
+        new = (job for job in draft.paying if job.submitted_at > since)
         return Commitments(
             to_go=to_go(jobs, worths, self.memory.facts),
-            promised=planned,
-            variance=coming.variance * part**2,
-            came=part * sum(coming.each.get(job.stream, 0.0) for job in new),
-            jobs=sum(job.stream in coming.each for job in new),
-            per_hour=coming.per_hour,
+            promised=coming.dollars,
+            variance=coming.variance,
+            came=sum(coming.each.get(job.stream, 0.0) for job in new),
         )
 
     def least(self, job: JobRecord) -> Share | None:

@@ -15,13 +15,12 @@ from typing import Any
 
 from boa.model.calendar import Calendar
 from boa.scheduler.money.costs import month_of
+from boa.scheduler.money.luck import LONGEST_H
 from boa.scheduler.money.money_state import CalendarState, HoursOfWeek
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 WEEK_H = 168.0
 """A horizon of more has as much of every period as a week has."""
-LONGEST_H = 720.0
-"""Hours in which a period makes good what it has left or owes, at most."""
 LEAST_PART = 1 / 6
 """Part of a horizon in which what a period has left is made good at the soonest."""
 

@@ -1,8 +1,8 @@
 """Luck: how far the dollars of jobs that happen to come stray from those that were promised. Pure.
 
-Steering must not answer it: prices that follow bursts are high while jobs are there and low when
-no job is. What is left of a budget wanders by luck, and is made good over a horizon. The longer the
-horizon, the less it moves what is planned with. What single jobs cost is the
+Over H hours their variance grows as H, so that as a share of H hours' budget luck falls with the
+root of H. Steering must not answer it, and a horizon that is long enough does not: prices that
+follow bursts are high while jobs are there and low when nobody is. What single jobs cost is the
 plan's to say (Poisson arrivals have a variance of Σ λ c² per hour); that they come in bursts, which
 is more, is learned from those that have come. See docs/concepts/bill.md.
 """
@@ -14,16 +14,15 @@ from typing import Any
 
 from boa.units import Usd, UsdPerHour
 
-SMALL = 0.05
-"""Luck in a horizon, as a share of its budget: a horizon is so long that there is no more. What is
-planned with then strays by 1/√2 of it, and jobs lose the square of that times about three …"""
+SMALL = 0.15
+"""Luck in a horizon, as a share of its budget: a horizon is so long that there is no more …"""
 SHORTEST_H = 24.0
 """… but a day at least, for days and nights, …"""
-LONGEST_H = 8760.0
-"""… and a year at most, or errors that are no luck would never be made good."""
+LONGEST_H = 720.0
+"""… and a month at most, or errors that are no luck would never be made good."""
 LATELY_H = 3.0
 """Hours over which arrivals are taken together: a burst lasts longer than a look at it."""
-REMEMBERED_H = 720.0
+REMEMBERED_H = 168.0
 """Hours over which what was seen is forgotten."""
 BELIEVED_H = 24.0
 """Hours that what was believed counts for against what was seen."""

@@ -51,14 +51,11 @@ class Purse:
         calendar: Calendar | None = None,
         terms: Terms | None = None,
         zone: tzinfo = UTC,
-        unsure: float = steering.UNSURE,
     ) -> None:
         """`ends_at`: the budget is for the time until then. `sharing`: those who share it, if
         somebody does. `terms`: of a budget for months, or until a date, by the clocks of `zone`.
-        `unsure`: standard deviation of the arrivals per arrival that plans believe in, 0 if their
-        rates are known. The rest is told at `Configured`."""
+        The rest is told at `Configured`."""
         self.ends_at = ends_at
-        self._unsure = unsure
         grants = Grants.of(budget, sharing, terms, zone, now)
         self._configured = Configured(
             budget=budget,
@@ -173,8 +170,11 @@ class Purse:
         if not self.budget:
             return 0.0
         if self._configured.billing == "node":
+            node = self._configured.node
+            nodes = self.budget / node if node else 0.0
+            expected = steering.overhead(nodes, self._configured.lost_s)
             effective = steering.effective(
-                self._steered_now, self.budget, self.horizon_h, self._overhead, self._unsure
+                self._steered_now, self.budget, self.horizon_h, node, expected
             )
         else:
             credit = None if self._in.calendar is None else self._left(self._in.calendar)
@@ -182,18 +182,13 @@ class Purse:
         return effective if self.max_spend is None else min(effective, self.max_spend)
 
     @property
-    def _overhead(self) -> float:
-        """Dollars billed per dollar promised, before anything was measured."""
-        node = self._configured.node
-        return steering.overhead(self.week / node if node else 0.0, self._configured.lost_s)
-
-    @property
     def _steered_now(self) -> steering.Steered:
         """With what is left over in the period that holds."""
         calendar = self._in.calendar
         if calendar is None:
             return self._in.steered
-        return replace(self._in.steered, left=self._left(calendar))
+        counted = steering.counted_now(self._in.steered, self.week, self.horizon_h, self.ends_at)
+        return replace(self._in.steered, left=self._left(calendar) - counted)
 
     def _left(self, calendar: Calendar) -> Usd:
         return accounts.left_at(self._in.accounts, calendar, self._in.pace.at, self.horizon_h)
@@ -296,7 +291,7 @@ class Purse:
         )
         schedule, before = self._in.scheduled(draft.now, self.ends_at), self._in.pace.at
         self._charge_and_tell(draft, bill)
-        bound = pacing.BOUND if self._configured.billing == "gpu" else steering.MOST
+        bound = pacing.BOUND if self._configured.billing == "gpu" else steering.MOST_HORIZONS
         self._in = self._in.accounted(bill, draft.now, self.horizon_h, bound)
         pace = pacing.advanced(self._in.pace, bill, planned, draft.now, paced_h, schedule)
         if (whole := self._in.grants.whole) is not None:  # it makes good what was over or under
@@ -326,8 +321,6 @@ class Purse:
             ends_at=self.ends_at,
             allowed=allowed,
         )
-        if self._in.grants.whole is not None:  # what is left is in the budget by the hour already
-            looked = replace(looked, left=0.0)
         self._in = replace(self._in, steered=looked)
 
     def _tell_of_change(self, draft: Draft, calendar: Calendar, before: Seconds) -> bool:
