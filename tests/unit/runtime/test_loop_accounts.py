@@ -98,7 +98,7 @@ def test_a_change_of_priority_between_two_looks_takes_nothing_from_what_is_charg
     live.advance(600.0, tick=10.0)
     assert live.job(job).run is not None
     live.clock.advance_to(live.clock.now() + 30.0)
-    asked(live, live.loop.change(job, {"priority": becomes}))
+    asked(live, live.loop.change(job, {"priority": becomes}, force=True))
     (hold,) = [hold for hold in live.loop.state.holds.values() if hold.job == job]
     usd = held_between(hold, live.loop.state.tally.since, live.clock.now())
     assert usd > 0, "no look has cut it"
