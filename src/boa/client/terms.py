@@ -33,7 +33,7 @@ class TermQuestions:
     def change(self, job: str, *, force: bool = False, **fields: Any) -> JobDetails:
         """Other limits or weights, as a job file has them: `weight=3`, `gpus={"max": 4}`,
         `max_cost=None`, `tags={"project": "cats"}`. A deadline is told from now on.
-        `force`: also where its run is stopped and loses work."""
+        `force`: make it a background job although a stop would lose its work."""
         return self._changed("PATCH", job_path(job), fields, parameters=_forced(force))
 
     def resubmit(

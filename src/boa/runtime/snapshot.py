@@ -116,7 +116,7 @@ class Control(Protocol):
         self, job: JobId, changes: Any, *, force: bool = False, by: Caller | None = None
     ) -> "Future[JobRecord]":
         """Other limits and weights, as a job file has them; null takes a limit away. `force`:
-        also where its run is stopped and loses work."""
+        make it a background job although a stop would lose its work."""
         ...
 
     def resubmit(

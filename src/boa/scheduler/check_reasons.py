@@ -477,7 +477,7 @@ def _rank(job: JobRecord) -> int:
 
 
 def _standing(job: JobRecord) -> int:
-    """Return a waiting job's rank: one that has failed goes before no normal job."""
+    """Return a waiting job's rank if it has failed lately: it goes before no normal job then."""
     failed = job.failed_at or job.failures or job.losses > 1 or job.asked > 1
     return min(_rank(job), -PRIORITIES.index("normal")) if failed else _rank(job)
 
@@ -506,8 +506,8 @@ def _is_behind(job: JobRecord, state: State) -> bool:
         types = set(first.spec.gpus.types)
         same = not types or not mine or bool(mine & types)
         before = first.submitted_at < job.submitted_at or (first.attempts > 0 and not job.attempts)
-        ahead = _standing(first) - _standing(job)
-        if same and (ahead > 0 or (before and ahead == 0)):
+        levels = [(a(first), b(job)) for a in (_rank, _standing) for b in (_rank, _standing)]
+        if same and any(its > own or (before and its == own) for its, own in levels):
             return True
     return False
 

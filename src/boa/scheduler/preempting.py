@@ -71,6 +71,7 @@ def _taker(draft: Draft, job: JobRecord, run: Run) -> JobId:
         other
         for other in draft.jobs.values()
         if other.allocation is not None
+        and (other.run is None or other.run.allocation != other.allocation)
         and rank(other) > rank(job)
         and any(node in run.slots for node, _ in other.allocation.nodes)
     ]

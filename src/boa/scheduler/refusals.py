@@ -29,11 +29,10 @@ class WouldLoseWork(BoaError):
 
     status = 409
 
-    def __init__(self, job: JobId, lost_s: Seconds, lost_usd: Usd, what: str, command: str) -> None:
+    def __init__(self, job: JobId, lost_s: Seconds, lost_usd: Usd, what: str, again: str) -> None:
         super().__init__(
             f"job {job} has no checkpoint of its last {seconds(lost_s)} of work "
-            f"({dollars(lost_usd)}): {what} would lose it; to do it all the same: "
-            f"boa job {command} --force {job}"
+            f"({dollars(lost_usd)}): {what} would lose it; {again}"
         )
 
 

@@ -332,3 +332,16 @@ def test_a_job_that_keeps_failing_holds_no_urgent_job_up(begun: Begun) -> None:
     urgent = live.submit(spec("quick", gpus=ONE, priority="urgent"))
     live.advance(20.0)
     assert runs(live, urgent)
+
+
+def test_a_retry_keeps_the_gpus_that_are_booked_for_it_on_a_node_that_boots(begun: Begun) -> None:
+    live = begun(billing="gpu", provision_s=90.0, keep_warm_s=0.0)
+    job = live.submit(spec("crashing", gpus=ONE, retries=3))
+    live.advance(200.0, tick=20.0)
+    assert live.job(job).failures
+    live.engine.breaks = lambda launch: ""
+    for _ in range(12):
+        asked(live, live.loop.set_budget(100.0, None))  # everything is decided anew
+        live.advance(20.0)
+    assert runs(live, job)
+    assert len(events(live, "node_rented")) <= 3

@@ -171,21 +171,14 @@ def test_a_pause_of_a_job_that_saves_is_not_refused(live: Live) -> None:
     assert live.job(job).lost_s == 0.0
 
 
-@pytest.mark.parametrize(
-    "changes", [{"priority": "background"}, {"gpus": {"min": 2, "max": 2}}], ids=str
-)
-def test_a_change_that_stops_a_job_and_would_lose_work_is_refused_unless_forced(
-    live: Live, changes: dict[str, Any]
-) -> None:
+def test_a_job_that_would_lose_work_is_made_a_background_job_only_if_forced(live: Live) -> None:
     (job, _) = two_running(live, "plain")
-    with pytest.raises(
-        WouldLoseWork, match=f"this change would lose it.*boa job set --force {job}"
-    ):
-        asked(live, live.loop.change(job, changes))
+    with pytest.raises(WouldLoseWork, match=r"last 1 min of work.*repeat the command with --force"):
+        asked(live, live.loop.change(job, {"priority": "background"}))
     assert live.job(job).amended == {}
     asked(live, live.loop.change(job, {"weight": 3.0}))
-    asked(live, live.loop.change(job, changes, force=True))
-    assert live.job(job).amended.keys() == {"weight", *changes}
+    asked(live, live.loop.change(job, {"priority": "background"}, force=True))
+    assert live.job(job).spec.priority == "background"
 
 
 # Jobs that crash

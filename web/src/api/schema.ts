@@ -94,8 +94,8 @@ export interface paths {
          *     `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now),
          *     `may_wait_s`. Null takes a limit away.
          *
-         *     A change that stops its run and would lose work is refused (409), with how much that is,
-         *     unless `force` is true.
+         *     A job that would lose work if it were stopped is made a background job only if `force` is
+         *     true: the answer is 409 else, with how much work that is.
          */
         patch: operations["change"];
         trace?: never;
@@ -5683,7 +5683,7 @@ export interface operations {
     pause: {
         parameters: {
             query?: {
-                /** @description Do it also where work is lost. */
+                /** @description Go ahead although work is lost. */
                 force?: boolean;
             };
             header?: never;
@@ -5899,7 +5899,7 @@ export interface operations {
     change: {
         parameters: {
             query?: {
-                /** @description Do it also where work is lost. */
+                /** @description Go ahead although work is lost. */
                 force?: boolean;
             };
             header?: never;
@@ -5962,6 +5962,15 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The run that reports is over; or something else stands where a log was. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -19,7 +19,7 @@ app = shell.Group("job", "Change a job that is there, pause it, resume it, submi
 Job: TypeAlias = Annotated[str, shell.Argument(metavar="JOB", help="The id of a job.")]
 Jobs: TypeAlias = Annotated[list[str], shell.Argument(metavar="JOB...", help="Ids of jobs.")]
 Force: TypeAlias = Annotated[
-    bool, shell.Option("--force", help="Do it also where a job loses work.")
+    bool, shell.Option("--force", help="Go ahead although a job loses work.")
 ]
 NONE = "none"
 """In place of a limit: there is to be none."""
@@ -108,8 +108,8 @@ def set_fields(
 
     They are in force at once: a job that may have fewer GPUs is moved, one that
     counts more gets more of them. A limit that is none is no limit, a
-    tag that is none is taken away. A change that stops a job which has no
-    checkpoint is refused, and says how much work that would lose.
+    tag that is none is taken away. A job that has no checkpoint is made a
+    background job only with --force, since BOA may stop those at any time.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa job set 17 --priority urgent

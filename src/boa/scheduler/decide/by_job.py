@@ -135,13 +135,13 @@ class ByJob(Decider):
         retries wait, so that none takes what a running job gives up."""
         found, idle = dict(fitted.allocations), self._free(draft)
         for job in jobs:
-            if job.allocation is not None:  # its own booking
-                idle[job.allocation.gpu] += job.allocation.width
-        for job in jobs:
             gpu, width = shares[job.id].gpu, shares[job.id].width
             there = (node.id for node in nodes if node.gpu == gpu)
             pool = Pool(gpu, self.gpu_types[gpu].gpus_per_node, there)
             pool.pin({job: held for job, held in found.items() if held.gpu == gpu})
+            if job.allocation is not None and pool.fits(job.allocation):
+                found[job.id] = job.allocation  # it is booked already, also on a node that boots
+                continue
             least, left = job.spec.gpus.min, pool.gpus_free
             width = min(width, left, idle[gpu])
             given = pool.take(width, spread=True) if width >= least else None

@@ -313,13 +313,15 @@ class Decider(ABC):
 
     def _free(self, draft: Draft) -> Counter[GpuName]:
         """Return the GPUs of every type that are ready and that no job has."""
+        ready = {node.id: node for node in draft.usable_nodes() if node.state == "ready"}
         free = Counter[GpuName]()
-        for node in draft.usable_nodes():
-            free[node.gpu] += node.gpus if node.state == "ready" else 0
+        for node in ready.values():
+            free[node.gpu] += node.gpus
         for job in draft.jobs.values():
             on = job.allocation if job.run is None else job.run.allocation
-            if on is not None:
-                free[on.gpu] -= on.width
+            for id, count in () if on is None else on.nodes:
+                if id in ready:
+                    free[ready[id].gpu] -= count
         return free
 
     def wants(

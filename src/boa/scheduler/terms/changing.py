@@ -6,7 +6,7 @@ from typing import Any
 
 from boa.errors import InputError
 from boa.model.job import JobRecord
-from boa.model.job_spec import JobSpec, amended
+from boa.model.job_spec import amended
 from boa.model.workload import GpuType
 from boa.scheduler.observe.commands import check
 from boa.scheduler.refusals import NoSuchJob, WouldLoseWork
@@ -40,7 +40,8 @@ def pause(draft: Draft, job: JobRecord, cost: StopCost, *, force: bool = False) 
     if job.paused:
         return job
     if needs_consent(job, cost) and not force:
-        raise WouldLoseWork(job.id, cost.lost_s, cost.lost_usd, "a pause", "pause")
+        again = f"to pause all the same: boa job pause --force {job.id}"
+        raise WouldLoseWork(job.id, cost.lost_s, cost.lost_usd, "a pause", again)
     lost: dict[str, Any] = {"lost_s": cost.lost_s} if cost.lost_s else {}
     draft.tell("paused", job=job.id, name=job.name, **lost)
     draft.replan = True
@@ -78,7 +79,8 @@ def amend(
     *,
     force: bool = False,
 ) -> JobRecord:
-    """Change fields of a job; refuse where that stops a run and loses its work, unless forced.
+    """Change fields of a job; refuse to make it a background job where that may lose its work,
+    unless forced.
 
     `fields`: those that change, as JSON has them and checked one by one. `cost` is what stopping
     its run costs now.
@@ -89,8 +91,11 @@ def amend(
         check(spec, gpu_types, max_nodes)
     if not changed:
         return job
-    if _stops(job, spec) and needs_consent(job, cost) and not force:
-        raise WouldLoseWork(job.id, cost.lost_s, cost.lost_usd, "this change", "set")
+    becomes_background = spec.priority == "background" and not job.background
+    if becomes_background and needs_consent(job, cost) and not force:
+        again = "to change it all the same, repeat the command with --force"
+        what = "BOA may stop a background job at any time, which"
+        raise WouldLoseWork(job.id, cost.lost_s, cost.lost_usd, what, again)
     share, deadline, urgency = job.share, job.deadline, job.urgency
     forget = {"max_time" if name == "max_time_s" else name for name in changed}
     if "gpus" in changed and share is not None:
@@ -117,15 +122,6 @@ def amend(
             told=tuple(code for code in job.told if code not in forget),
         )
     )
-
-
-def _stops(job: JobRecord, spec: JobSpec) -> bool:
-    """Return whether a change of a job's fields stops its run, or lets BOA stop it at any time."""
-    if job.run is None:
-        return False
-    held, limits = job.run.allocation, spec.gpus
-    fits = limits.min <= held.width <= limits.max and held.gpu in (limits.types or (held.gpu,))
-    return not fits or (spec.priority == "background" and not job.background)
 
 
 def _flat(changed: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str | float | None]:

@@ -23,7 +23,7 @@ from boa.server.render import examples
 from boa.server.render.estimates import priority_document
 from boa.server.routes.jobs import JobPath, JobRoutes
 
-Force: TypeAlias = Annotated[bool, Query(description="Do it also where work is lost.")]
+Force: TypeAlias = Annotated[bool, Query(description="Go ahead although work is lost.")]
 WRONG = (400, 401, 403, 404, 413, 422, 503)
 
 
@@ -51,7 +51,7 @@ class TermRoutes:
             self.change,
             methods=["PATCH"],
             openapi_extra=changes,
-            responses=documented(*WRONG),
+            responses=documented(*WRONG, 409),
         )
         again = examples.body("Resubmission", {"changes": {"max_cost": 80}, "continue": True})
         add(
@@ -134,8 +134,8 @@ class TermRoutes:
         `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now),
         `may_wait_s`. Null takes a limit away.
 
-        A change that stops its run and would lose work is refused (409), with how much that is,
-        unless `force` is true.
+        A job that would lose work if it were stopped is made a background job only if `force` is
+        true: the answer is 409 else, with how much work that is.
         """
         changes = await read_json(request)
         _, by = await self._own(request, job, "changed")

@@ -85,11 +85,15 @@ function ChangeDialog({ job, onClose }: { job: SeenDetails; onClose: () => void 
     max_cost: shown(spec.max_cost),
     tags: tagText(tagsOf(job)),
   });
+  const [losing, setLosing] = useState(false);
   const confirm = async () => {
     const changes = changesOf(wishes, spec);
-    if (Object.keys(changes).length > 0) {
-      await client.patch(`/jobs/${encodeURIComponent(job.id)}`, changes);
-    }
+    if (Object.keys(changes).length === 0) return;
+    const path = `/jobs/${encodeURIComponent(job.id)}${losing ? "?force=true" : ""}`;
+    await client.patch(path, changes).catch((error: unknown) => {
+      setLosing(error instanceof ApiError && error.status === 409);
+      throw error;
+    });
   };
   const fields: [keyof Wishes, string][] = [
     ...(wishes.priority === "normal" && job.priority === "normal"
@@ -101,7 +105,7 @@ function ChangeDialog({ job, onClose }: { job: SeenDetails; onClose: () => void 
   return (
     <Confirm
       title={`Change job ${job.id} (${job.name})`}
-      action="Change it"
+      action={losing ? "Change it and lose the work" : "Change it"}
       onConfirm={confirm}
       onClose={onClose}
     >
