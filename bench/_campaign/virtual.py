@@ -498,8 +498,7 @@ class World(Live):
         if team is None or team.max_spend is None:
             return False
         waits_since = self.waits.get(job.id, self.clock.now())
-        lately = self.clock.now() - fairness.FAILED_LATELY_S
-        failed = any(at > lately for at in self.failures.get(job.id, ()))
+        failed = Truth(now=self.clock.now(), failures=self.failures).failed(job.id) > 0
 
         def before(other: JobRecord) -> bool:
             if failed and other.run is not None:

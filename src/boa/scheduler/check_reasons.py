@@ -17,6 +17,7 @@ from boa.model.events import EventKind
 from boa.model.job import JobRecord, Run
 from boa.model.priorities import PRIORITIES
 from boa.model.records import Event, NodeRecord
+from boa.scheduler.lifecycle import FAILED_LATELY_S
 from boa.scheduler.state import State, is_usable
 from boa.scheduler.words.of_keeping import PAYS, WAITS, waits_for_cap
 from boa.units import GpuName, Seconds
@@ -35,7 +36,7 @@ SAYS_STOP = frozenset(
 """Events of a job that tell of the stop of its run, or of what became of it."""
 OTHERS = ("for_job", "by", "by_job")
 """Fields that name another job."""
-LATELY_S: Seconds = 3660.0
+LATELY_S: Seconds = FAILED_LATELY_S + 60.0
 """Seconds after a failure in which a job may say that it waits for free GPUs only."""
 CAP_WAIT = waits_for_cap("\0").partition("\0")[0]
 """Beginning of the reason of a job that waits for a cap."""

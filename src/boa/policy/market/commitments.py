@@ -46,7 +46,7 @@ def _to_go(standings: Standings, resumes: Floats) -> Floats:
 
 
 def to_go_in_python(standings: Standings, resumes: Floats) -> Floats:
-    """The same without a compiler."""
+    """Return what `_to_go` returns, where there is no C kernel."""
     found = np.empty(len(resumes))
     for worth, rows in standings.by_class():
         found[rows] = _of_class(standings, resumes[rows], worth, rows)

@@ -246,8 +246,8 @@ def _replaced(
     epochs: Ints | None = None,
     left: Floats | None = None,
 ) -> Standings:
-    """By hand: `dataclasses.replace` takes longer than all the rest. The jobs and their states are
-    the same, and known again."""
+    """Return the standings with other columns. `dataclasses.replace` takes longer than all the
+    rest, and would forget what is known of the jobs and their states, which stay the same."""
     found = object.__new__(Standings)
     found.__dict__.update(standings.__dict__, pauses=pauses, lost=lost)
     changed = {"held": held, "epochs": epochs, "left": left}

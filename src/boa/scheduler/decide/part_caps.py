@@ -128,15 +128,20 @@ def allowances(
             fits = (rate for rate in ways if purses.take(job.stream, rate))
             given[job.id] = next(fits, 0.0)
 
+    def hold(job: JobRecord) -> None:
+        """Leave a job that has a seat all that it holds."""
+        held, has = job.allocation, given[job.id]
+        if has and held is not None and held.gpu in gpu_types:
+            more = gpu_types[held.gpu].price * held.width - has
+            if more > 0 and purses.take(job.stream, more):
+                given[job.id] += more
+
     for _, turn in groupby([job for job in under if job.id in wished], lambda job: turns[job.id]):
         group = list(turn)
         seat(group)
         for job in group:
-            held, has = job.allocation, given[job.id]
-            if job.id in settling and has and held is not None and held.gpu in gpu_types:
-                more = gpu_types[held.gpu].price * held.width - has
-                if more > 0 and purses.take(job.stream, more):
-                    given[job.id] += more
+            if job.id in settling:
+                hold(job)
     _widen([job for job in under if job.id not in keeps], wished, given, purses, gpu_types)
     seat(job for job in under if job.id not in wished)  # no other is the poorer for them
     return {
